@@ -47,7 +47,7 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 	if err != nil {
 		return nil, err
 	}
-	set := &Set{}
+	set := &build.Columns{}
 	for i, c := range table.Columns() {
 		if c.Name == on && on == "id" {
 			continue
@@ -66,10 +66,10 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 		}
 		set.Add(name, values)
 	}
-	if len(set.names) == 0 {
+	if set.Len() == 0 {
 		return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "has no column beside %q", on)
 	}
-	return set.Table(), nil
+	return set.Table(len(rows)), nil
 }
 
 // match returns the row of each sample, -1 for none.

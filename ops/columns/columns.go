@@ -150,25 +150,11 @@ func Rename(name string) string {
 	return name
 }
 
-// Set collects columns.
-type Set struct {
-	names   []string
-	vectors []*tables.Vector
-}
-
-// Add adds a column.
-func (c *Set) Add(name string, v *tables.Vector) {
-	c.names, c.vectors = append(c.names, name), append(c.vectors, v)
-}
-
-// Table returns the columns.
-func (c *Set) Table() *tables.Table { return tables.FromVectors(c.names, c.vectors) }
-
-// Rasters adds those columns of rasters that have some names. A nil raster has null.
-func (c *Set) Rasters(rasters []*Raster, names []string) {
+// addRasters adds those columns of rasters that have some names. A nil raster has null.
+func addRasters(set *build.Columns, rasters []*Raster, names []string) {
 	for _, column := range columns {
 		if slices.Contains(names, column.name) {
-			c.Add(column.name, column.of(rasters))
+			set.Add(column.name, column.of(rasters))
 		}
 	}
 }

@@ -47,8 +47,8 @@ func (c *Compute) columns(ctx context.Context, levels []build.Level, rasters [][
 		if err != nil {
 			return nil, fault.WithPart(err, "level "+string(rune('0'+k)), fault.NoOffset)
 		}
-		if len(set.names) > 0 {
-			out[k] = set.Table()
+		if set.Len() > 0 {
+			out[k] = set.Table(len(levels[k].Rows))
 		}
 	}
 	return out, nil
@@ -82,8 +82,8 @@ func (c *Compute) rasterColumns(place bool) (names []string) {
 }
 
 // level returns the columns of level k.
-func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*Raster, k int) (*Set, error) {
-	set, rows := &Set{}, levels[k].Rows
+func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*Raster, k int) (*build.Columns, error) {
+	set, rows := &build.Columns{}, levels[k].Rows
 	files := slices.Clone(rasters[k]) // a folder has no pixels of its own
 	for i := range rows {
 		if rows[i].Folder {
@@ -92,7 +92,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 	}
 	exists := func(r *Raster) bool { return r != nil }
 	if slices.ContainsFunc(rasters[k], exists) {
-		set.Rasters(rasters[k], c.rasterColumns(true))
+		addRasters(set, rasters[k], c.rasterColumns(true))
 	}
 	for _, extension := range []string{"stac", "istac"} {
 		if !c.names[extension] {
@@ -103,7 +103,7 @@ func (c *Compute) level(ctx context.Context, levels []build.Level, rasters [][]*
 		}
 	}
 	if slices.ContainsFunc(files, exists) {
-		set.Rasters(files, c.rasterColumns(false))
+		addRasters(set, files, c.rasterColumns(false))
 	}
 	return set, nil
 }
@@ -121,7 +121,7 @@ var timestamps = tables.Type{Kind: tables.Timestamp}
 // times casts the columns of times that a level has for an extension to timestamps. If there is an end, it adds the
 // middle, rounded down to a microsecond as tacotoolbox does. A time is a timestamp, a date, a number
 // of microseconds since 1970, or text such as 2024-05-01T10:00:00Z. An end before its start is an error.
-func (c *Compute) times(ctx context.Context, set *Set, l *build.Level, prefix string) error {
+func (c *Compute) times(ctx context.Context, set *build.Columns, l *build.Level, prefix string) error {
 	start, err := timesOf(ctx, l, prefix+timeStart)
 	if start == nil || err != nil {
 		return err

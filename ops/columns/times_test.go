@@ -45,7 +45,7 @@ func TestTimes(t *testing.T) {
 			"not of times"},
 		"no end": {level(both[:1], tables.NewInts(whole, []int64{5}, nil)), nil, ""},
 	} {
-		set := &Set{}
+		set := &build.Columns{}
 		err := (&Compute{}).times(t.Context(), set, c.level, "stac:")
 		if c.err != "" {
 			if fault.KindOf(err) == 0 || !strings.Contains(err.Error(), c.err) {
@@ -57,7 +57,7 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got := set.Table()
+		got := set.Table(len(c.level.Rows))
 		for _, col := range got.Columns() {
 			if col.Type.Kind != tables.Timestamp {
 				t.Errorf("%s: %s is %v", name, col.Name, col.Type)

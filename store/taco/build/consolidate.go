@@ -207,7 +207,7 @@ func (g *treeIndex) add(ctx context.Context, x *joinedIndex, dataset *taco.Datas
 			}
 		}
 		n, source := len(level.Rows), func(int) string { return name }
-		table := tables.Join(w.consolidated(k), new(typedColumns).add(taco.SourceColumn, Texts(n, source)).table(n))
+		table := tables.Join(w.consolidated(k), new(Columns).Add(taco.SourceColumn, Texts(n, source)).Table(n))
 		if len(x.parts[k]) > 0 {
 			if err := sameColumns(x.parts[k][0], table, model.LevelName(k), g.sources.Files[0]); err != nil {
 				return err

@@ -159,7 +159,7 @@ var (
 
 // stored returns the columns of the container itself.
 func (w *containerWriter) stored(l *namedLevel) *tables.Table {
-	columns := &typedColumns{}
+	columns := &Columns{}
 	rows, level, samples := len(l.rows), w.levels[l.depth], l == w.named.levels[0]
 	columns.addAs(model.ColumnCurrent, rowID, integers(position, rows, func(i int) int64 { return int64(i) }))
 	if !samples {
@@ -183,7 +183,7 @@ func (w *containerWriter) stored(l *namedLevel) *tables.Table {
 		columns.addAs(model.ColumnOffset, position, numbers(func(s span) int64 { return s.Off }))
 		columns.addAs(model.ColumnSize, position, numbers(func(s span) int64 { return s.Size }))
 	}
-	return columns.table(rows)
+	return columns.Table(rows)
 }
 
 // declaredColumns returns what taco:metadata says of the columns of a level.

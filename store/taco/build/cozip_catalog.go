@@ -99,7 +99,7 @@ func sameValue(a, b json.RawMessage) bool {
 // level adds the table of a level. Numbers of rows are counted through all ZIPs; paths are those in the ZIP.
 func (g *namedIndex) level(ctx context.Context, x *joinedIndex, i int, t *tables.Table, name string,
 	declared map[string]taco3.Declared) error {
-	columns := &typedColumns{}
+	columns := &Columns{}
 	above := 0
 	if i > 0 {
 		above = g.bases[slices.Index(x.names, taco3.Above(x.names[i]))]
@@ -140,7 +140,7 @@ func (g *namedIndex) level(ctx context.Context, x *joinedIndex, i int, t *tables
 		columns.addAs(column.Name, typ, values)
 	}
 	columns.addAs(taco.SourceColumn, nameType, Texts(t.Len(), func(int) string { return name }))
-	x.parts[i] = append(x.parts[i], columns.table(t.Len()))
+	x.parts[i] = append(x.parts[i], columns.Table(t.Len()))
 	return x.count(ctx, t)
 }
 

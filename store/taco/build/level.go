@@ -198,25 +198,26 @@ var (
 	float64Type = tables.Type{Kind: tables.Float64, Bits: 64}
 )
 
-// typedColumns are columns in memory, with the types that they are stored in.
-type typedColumns struct {
+// Columns are columns in memory, with the types that they are stored in.
+type Columns struct {
 	cols    []tables.Column
 	vectors []*tables.Vector
 }
 
-// add adds a column, and returns the columns.
-func (c *typedColumns) add(name string, v *tables.Vector) *typedColumns {
-	return c.addAs(name, v.Type(), v)
-}
+// Len returns the number of columns.
+func (c *Columns) Len() int { return len(c.cols) }
+
+// Add adds a column, and returns the columns.
+func (c *Columns) Add(name string, v *tables.Vector) *Columns { return c.addAs(name, v.Type(), v) }
 
 // addAs adds a column that is stored in a type.
-func (c *typedColumns) addAs(name string, t tables.Type, v *tables.Vector) *typedColumns {
+func (c *Columns) addAs(name string, t tables.Type, v *tables.Vector) *Columns {
 	c.cols, c.vectors = append(c.cols, tables.Column{Name: name, Type: t}), append(c.vectors, v)
 	return c
 }
 
-// table returns the columns as a table of n rows.
-func (c *typedColumns) table(n int) *tables.Table {
+// Table returns the columns as a table of n rows.
+func (c *Columns) Table(n int) *tables.Table {
 	return tables.New(n, c.cols, func(_ context.Context, i int) (*tables.Vector, error) { return c.vectors[i], nil })
 }
 

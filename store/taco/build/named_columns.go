@@ -46,7 +46,7 @@ func encodedNamed(ctx context.Context, level string, t *tables.Table) ([]byte, e
 // known of the column by its old name: its description, and whether it may be null.
 func modern(ctx context.Context, t *tables.Table, said func(name string, t tables.Type) tables.Type) (*tables.Table,
 	error) {
-	out := &typedColumns{}
+	out := &Columns{}
 	grouped, err := groupsOf(ctx, t)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func modern(ctx context.Context, t *tables.Table, said func(name string, t table
 		}
 		seen[strings.ToLower(column.Name)] = column.Name
 	}
-	return out.table(t.Len()), nil
+	return out.Table(t.Len()), nil
 }
 
 // portable returns a type that taco:metadata can name. Dictionaries, views and extensions are forms of the same values.
@@ -145,7 +145,7 @@ func fieldName(text string) string {
 // groupColumns are the columns of a group of places and times.
 type groupColumns struct {
 	types map[string]tables.Type // of those that the table has
-	typedColumns
+	Columns
 	used map[string]bool // the columns of TACO 2 that these come from
 }
 

@@ -205,7 +205,7 @@ func (l *List) Columns(ctx context.Context, levels []Level) ([]*tables.Table, er
 			}
 		}
 		above = paths
-		found := &typedColumns{}
+		found := &Columns{}
 		for i, column := range l.table.Columns() {
 			if column.Name == ListID || column.Name == ListPath {
 				continue
@@ -218,11 +218,11 @@ func (l *List) Columns(ctx context.Context, levels []Level) ([]*tables.Table, er
 				return nil, fault.WithPart(err, "column "+column.Name, fault.NoOffset)
 			}
 			if _, keep := l.Declared[keyOf(k, column.Name)]; keep || someValue(values) {
-				found.add(column.Name, values)
+				found.Add(column.Name, values)
 			}
 		}
-		if found.cols != nil {
-			out[k] = found.table(len(rows))
+		if found.Len() > 0 {
+			out[k] = found.Table(len(rows))
 		}
 	}
 	return out, nil

@@ -19,8 +19,8 @@ func (w *containerWriter) settle(ctx context.Context) error {
 			}
 		}
 		n, kind := len(level.Rows), func(row int) string { return kindName(level.Rows[row].Folder) }
-		ids := new(typedColumns).add(model.ColumnID, Texts(n, level.id)).add(model.ColumnType, Texts(n, kind))
-		level.Table = tables.Join(ids.table(n), level.Table)
+		ids := new(Columns).Add(model.ColumnID, Texts(n, level.id)).Add(model.ColumnType, Texts(n, kind))
+		level.Table = tables.Join(ids.Table(n), level.Table)
 	}
 	return nil
 }
@@ -28,32 +28,32 @@ func (w *containerWriter) settle(ctx context.Context) error {
 // places returns the columns with the place of each row's bytes in a ZIP, or an empty table for other containers.
 func (l *Level) places() *tables.Table {
 	n := len(l.spans)
-	c := &typedColumns{}
-	c.add(model.ColumnOffset, integers(int64Type, n, func(row int) int64 { return l.spans[row].Off }))
-	return c.add(model.ColumnSize, integers(int64Type, n, func(row int) int64 { return l.spans[row].Size })).table(n)
+	c := &Columns{}
+	c.Add(model.ColumnOffset, integers(int64Type, n, func(row int) int64 { return l.spans[row].Off }))
+	return c.Add(model.ColumnSize, integers(int64Type, n, func(row int) int64 { return l.spans[row].Size })).Table(n)
 }
 
 // consolidated returns the table of METADATA of a level.
 func (w *containerWriter) consolidated(k int) *tables.Table {
 	level := w.levels[k]
-	n, numbers := len(level.Rows), &typedColumns{}
-	numbers.add(model.ColumnCurrent, integers(int64Type, n, func(row int) int64 { return int64(row) }))
+	n, numbers := len(level.Rows), &Columns{}
+	numbers.Add(model.ColumnCurrent, integers(int64Type, n, func(row int) int64 { return int64(row) }))
 	parent := func(row int) int64 { return int64(level.Rows[row].Parent) }
-	numbers.add(model.ColumnParent, integers(int64Type, n, parent))
-	table := tables.Join(level.Table, numbers.table(n))
+	numbers.Add(model.ColumnParent, integers(int64Type, n, parent))
+	table := tables.Join(level.Table, numbers.Table(n))
 	if level.spans != nil {
 		table = tables.Join(table, level.places())
 	}
 	if k == 0 {
 		return table
 	}
-	paths := new(typedColumns).add(model.ColumnRelative, Texts(n, func(row int) string {
+	paths := new(Columns).Add(model.ColumnRelative, Texts(n, func(row int) string {
 		if level.Rows[row].Folder {
 			return path(w.levels, k, row) + "/"
 		}
 		return path(w.levels, k, row)
 	}))
-	return tables.Join(table, paths.table(n))
+	return tables.Join(table, paths.Table(n))
 }
 
 // metaTables encodes the tables __meta__ of the folders of level k, and calls put with each in the order of their rows.
