@@ -67,7 +67,7 @@ func (r *Reader) want(ctx context.Context, b Box) error {
 func (r *Reader) announce(ctx context.Context) error {
 	objects := map[string][]chunkPlace{}
 	for _, p := range r.places {
-		if !p.absent && p.inline == nil {
+		if !p.Absent && p.Inline == nil {
 			objects[p.uri] = append(objects[p.uri], p)
 		}
 	}
@@ -83,9 +83,9 @@ func (r *Reader) announce(ctx context.Context) error {
 		if source.IsRemote(uri) {
 			limit = ahead.MaxRun
 		}
-		slices.SortFunc(places, func(a, b chunkPlace) int { return cmp.Compare(a.at.Off, b.at.Off) })
+		slices.SortFunc(places, func(a, b chunkPlace) int { return cmp.Compare(a.At.Off, b.At.Off) })
 		for _, p := range places {
-			r.ranges.File(uri).Expect(p.at, gap, limit)
+			r.ranges.File(uri).Expect(p.At, gap, limit)
 		}
 	}
 	return nil

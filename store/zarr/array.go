@@ -104,15 +104,15 @@ func (a *Array) read(ctx context.Context, b []byte, p chunkPlace) (_ []byte, ok 
 	case p.isObject && size > limit:
 		err = fault.New(fault.Limit, "chunk", fault.NoOffset, "%d bytes stored, at most %d", size, limit)
 	case p.isObject:
-		p.at = chunk.Range{Len: size}
+		p.At = chunk.Range{Len: size}
 	// The file may be another one by now, since its index was read earlier.
-	case p.at.Off > size || p.at.Len > size-p.at.Off:
-		err = fault.New(fault.Corrupt, "shard", p.at.Off, "%d bytes reach past the file's %d", p.at.Len, size)
+	case p.At.Off > size || p.At.Len > size-p.At.Off:
+		err = fault.New(fault.Corrupt, "shard", p.At.Off, "%d bytes reach past the file's %d", p.At.Len, size)
 	}
 	if err == nil {
-		b = slices.Grow(b[:0], int(p.at.Len))[:p.at.Len]
+		b = slices.Grow(b[:0], int(p.At.Len))[:p.At.Len]
 		if len(b) > 0 {
-			err = file.ReadAt(ctx, b, p.at.Off)
+			err = file.ReadAt(ctx, b, p.At.Off)
 		}
 	}
 	return b, err == nil, fault.WithFile(err, p.uri)

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Stored is where a chunk of a file of another format is stored.
+// Stored is where a chunk in a file is stored. Those of other formats alone have a Pad, Inline or Skip.
 type Stored struct {
 	Absent bool // it was not written
 	At     chunk.Range
@@ -61,15 +61,10 @@ var lzfCodec = &codecKind{compresses: true, undo: func(_ *chunkDecoder, dst, src
 // find is Array.find.
 func (f *foreign) find(ctx context.Context, a *Array, at []int64) (chunkPlace, error) {
 	stored, err := f.Find(ctx, at)
-	if err != nil || stored.Absent {
-		return chunkPlace{uri: f.file, absent: true}, fault.WithFile(err, a.URI)
+	if err != nil {
+		return chunkPlace{Stored: Stored{Absent: true}}, fault.WithFile(err, a.URI)
 	}
-	if stored.Inline != nil {
-		return chunkPlace{uri: f.file, inline: stored.Inline, skip: stored.Skip}, nil
-	}
-	found, err := a.inShard(f.file, stored.At, f.object)
-	found.skip, found.pad = stored.Skip, stored.Pad
-	return found, err
+	return a.inside(f.file, stored, f.object)
 }
 
 // steps makes the steps of the filters that are not skipped.

@@ -272,7 +272,7 @@ func TestLargeIndexIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	once := o.n
-	if p, err := n.Array.find(t.Context(), []int64{1, 1}); err != nil || !p.absent || o.n != once {
+	if p, err := n.Array.find(t.Context(), []int64{1, 1}); err != nil || !p.Absent || o.n != once {
 		t.Errorf("the second chunk of a shard: %+v, %v, %d files opened again", p, err, o.n-once)
 	}
 }

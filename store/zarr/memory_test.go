@@ -183,7 +183,7 @@ func TestIndexesAreCharged(t *testing.T) {
 	}
 	for _, a := range r.Arrays() {
 		for x := range int64(64) {
-			if p, err := a.find(t.Context(), []int64{0, 16 * x}); err != nil || !p.absent {
+			if p, err := a.find(t.Context(), []int64{0, 16 * x}); err != nil || !p.Absent {
 				t.Fatal(p, err)
 			}
 		}

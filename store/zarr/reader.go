@@ -185,29 +185,29 @@ func (r *Reader) bytes(ctx context.Context, at []int64) (b []byte, skip uint32, 
 		return nil, 0, false, err
 	}
 	place, err := r.placeOf(ctx, at)
-	if err != nil || place.absent {
+	if err != nil || place.Absent {
 		return nil, 0, false, err
 	}
 	b, ok, err = r.fetch(ctx, place)
-	return b, place.skip, ok, err
+	return b, place.Skip, ok, err
 }
 
 // fetch is bytes for a chunk whose place is known.
 func (r *Reader) fetch(ctx context.Context, p chunkPlace) (b []byte, ok bool, err error) {
-	if p.inline != nil {
-		return p.inline, true, nil
+	if p.Inline != nil {
+		return p.Inline, true, nil
 	}
 	if p.isObject {
 		r.stored, ok, err = r.a.read(ctx, r.stored, p)
 		return r.stored, ok, err
 	}
-	b, err = r.ranges.File(p.uri).Read(p.at, func(at chunk.Range, memory []byte) ([]byte, error) {
-		p.at = at
+	b, err = r.ranges.File(p.uri).Read(p.At, func(at chunk.Range, memory []byte) ([]byte, error) {
+		p.At = at
 		memory, _, err := r.a.read(ctx, memory, p)
 		return memory, err
 	})
-	if p.pad > 0 && err == nil {
-		r.stored = append(append(r.stored[:0], b...), make([]byte, p.pad)...)
+	if p.Pad > 0 && err == nil {
+		r.stored = append(append(r.stored[:0], b...), make([]byte, p.Pad)...)
 		b = r.stored
 	}
 	return b, err == nil, err

@@ -156,24 +156,20 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 
 // chunkPlace is where a chunk is stored.
 type chunkPlace struct {
+	Stored
 	uri      string
-	absent   bool        // the chunk was not written
-	isObject bool        // it is the whole object
-	at       chunk.Range // in the object
+	isObject bool // it is the whole object
 	object   source.Known
-	inline   []byte // the bytes themselves, of an array in a file of another format
-	pad      int64  // zeros that follow the bytes, there
-	skip     uint32 // which of the codecs are not applied to the chunk, there
 }
 
-// inShard returns the place of a chunk in a shard.
-func (a *Array) inShard(uri string, at chunk.Range, known source.Known) (chunkPlace, error) {
-	stored := chunkPlace{uri: uri, at: at, object: known}
-	if limit := a.maxStored(); at.Len > limit {
-		return stored, fault.WithFile(fault.New(fault.Limit, shardPart, at.Off, "a chunk of %d bytes, at most %d",
+// inside returns the place of a chunk in a shard, or in a file of another format.
+func (a *Array) inside(uri string, stored Stored, known source.Known) (chunkPlace, error) {
+	place := chunkPlace{Stored: stored, uri: uri, object: known}
+	if at, limit := stored.At, a.maxStored(); at.Len > limit {
+		return place, fault.WithFile(fault.New(fault.Limit, shardPart, at.Off, "a chunk of %d bytes, at most %d",
 			at.Len, limit), uri)
 	}
-	return stored, nil
+	return place, nil
 }
 
 // find returns where the chunk with the given coordinates is. Without shards it asks for nothing.
@@ -192,16 +188,16 @@ func (a *Array) find(ctx context.Context, at []int64) (chunkPlace, error) {
 		shard := &a.shards[level]
 		index, err := a.index(ctx, uri, inside)
 		if err != nil || index.absent {
-			return chunkPlace{uri: uri, absent: true}, err
+			return chunkPlace{Stored: Stored{Absent: true}}, err
 		}
 		number := int64(0)
 		for d := range at {
 			number = number*shard.grid[d] + at[d]/(shard.inner[d]/a.Chunks[d])%shard.grid[d]
 		}
 		if span, known = index.at[number], index.object; span.Off < 0 {
-			return chunkPlace{uri: uri, absent: true}, nil
+			return chunkPlace{Stored: Stored{Absent: true}}, nil
 		}
 		inside = append(inside, number)
 	}
-	return a.inShard(uri, span, known)
+	return a.inside(uri, Stored{At: span}, known)
 }

@@ -121,7 +121,7 @@ func (v *arrayVerifier) object(at []int64) error {
 	}
 	if array.foreign != nil {
 		stored, err := array.find(v.ctx, at)
-		if stored.absent {
+		if stored.Absent {
 			return nil
 		}
 		return v.chunk(cell, stored, err)
@@ -172,7 +172,7 @@ func (v *arrayVerifier) shard(uri string, inside []int64, size int64, cell []int
 			continue
 		}
 		task := crash.Guard(func() error {
-			place, err := array.inShard(uri, span, index.object)
+			place, err := array.inside(uri, Stored{At: span}, index.object)
 			return v.chunk(inner, place, err)
 		})
 		// The chunks of one shard go to all workers that are free, and else to this one.
@@ -228,7 +228,7 @@ func (v *arrayVerifier) chunk(cell []int64, p chunkPlace, err error) error {
 	defer func() { v.readers <- reader }()
 	off := int64(fault.NoOffset)
 	if !p.isObject {
-		off = p.at.Off
+		off = p.At.Off
 	}
 	if err == nil {
 		var data []byte
@@ -237,7 +237,7 @@ func (v *arrayVerifier) chunk(cell []int64, p chunkPlace, err error) error {
 			return nil
 		}
 		if err == nil {
-			err = reader.unpack(data, p.skip)
+			err = reader.unpack(data, p.Skip)
 		}
 	}
 	return v.result(cell, 1, int64(v.a.bytes), reader.fault(err, v.a.chunkAt(cell), off))
