@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
 // Types of Thrift's compact protocol, as they stand in field headers and lists.
@@ -79,10 +80,7 @@ func (t *thrift) uvarint() uint64 {
 	return number
 }
 
-func (t *thrift) i64() int64 {
-	v := t.uvarint()
-	return int64(v>>1) ^ -int64(v&1)
-}
+func (t *thrift) i64() int64 { return cursor.Unzigzag(t.uvarint()) }
 
 func (t *thrift) i32() int32 {
 	number := t.i64()

@@ -426,7 +426,7 @@ func deltas(b []byte, n int) ([]uint64, []byte, error) {
 		return nil, nil, corrupt("blocks of %d numbers in %d", block, minis)
 	}
 	per := int(block / minis)
-	value := unzigzag(head[3])
+	value := uint64(cursor.Unzigzag(head[3]))
 	out := append(make([]uint64, 0, n), value)
 	for len(out) < n {
 		minDelta, size := binary.Uvarint(b)
@@ -442,14 +442,12 @@ func deltas(b []byte, n int) ([]uint64, []byte, error) {
 			if width > 64 || len(b) < per*int(width)/8 {
 				return bad()
 			}
-			out = unpackDeltas(out, b, int(width), min(per, n-len(out)), unzigzag(minDelta))
+			out = unpackDeltas(out, b, int(width), min(per, n-len(out)), uint64(cursor.Unzigzag(minDelta)))
 			b = b[per*int(width)/8:]
 		}
 	}
 	return out, b, nil
 }
-
-func unzigzag(u uint64) uint64 { return u>>1 ^ -(u & 1) }
 
 // unpackDeltas appends count numbers, each its predecessor plus minDelta plus a number of w bits.
 func unpackDeltas(out []uint64, b []byte, w, count int, minDelta uint64) []uint64 {
