@@ -48,7 +48,7 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error
 	running := &check{engine: e, options: o}
 	total := int64(0)
 	for _, set := range e.sets {
-		n, _ := set.selected()
+		n := set.rows.Len(set.table.N)
 		total += n
 		running.ends = append(running.ends, total)
 	}
@@ -91,8 +91,7 @@ func (c *check) visit(ctx context.Context, r *pixels.Reader, i int64) error {
 	if set > 0 {
 		i -= c.ends[set-1]
 	}
-	_, rowOf := d.selected()
-	row := rowOf(i)
+	row := d.rows.At(i)
 	err := c.row(ctx, r, d, row)
 	if err == nil || fault.KindOf(err) == 0 {
 		return err

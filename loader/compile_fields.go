@@ -17,11 +17,11 @@ import (
 )
 
 // firstAssets returns the assets of the first sample, of the raster fields with these numbers. The first must not lack.
-func (d *dataset) firstAssets(ctx context.Context, columns []int, policy string, rs []uint32) ([]rows.First, error) {
+func (d *dataset) firstAssets(ctx context.Context, columns []int, policy string) ([]rows.First, error) {
 	if len(columns) > 0 && d.fields[columns[0]].MayLack() {
 		return nil, noLead(&d.fields[columns[0]])
 	}
-	assets, err := rows.FirstOf(ctx, d.table, d.fields, columns, policy, rs)
+	assets, err := rows.FirstOf(ctx, d.table, d.fields, columns, policy, d.rows)
 	if err != nil {
 		return nil, d.notPaths(err, columns)
 	}
@@ -35,7 +35,7 @@ func noLead(f *Field) error {
 }
 
 // compileFields opens the assets of the first sample, and compiles the fields for them.
-func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32) error {
+func (d *dataset) compileFields(ctx context.Context, policy string) error {
 	var columns []int
 	for i, field := range d.fields {
 		kind := d.table.Fields[i].Kind
@@ -51,7 +51,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rs []uint32)
 		columns = append(columns, i)
 	}
 	columns = rows.LeadFirst(d.fields, columns)
-	assets, err := d.firstAssets(ctx, columns, policy, rs)
+	assets, err := d.firstAssets(ctx, columns, policy)
 	if err != nil {
 		return err
 	}
@@ -179,12 +179,11 @@ func (d *dataset) addValue(ctx context.Context, f Field, i int, kind catalog.Kin
 	field := newValueField(f, i, kind)
 	field.packs = field.fromSpec && d.name != "" // of a mixture
 	if field.holds.IsList() && field.classes == nil {
-		count, row := d.selected()
 		// Arrow writes empty lists of a fixed size as lists of one null.
 		known := func(element catalog.Value) bool { return !element.Null }
 		found := false
-		for k := int64(0); k < count && !found; k++ {
-			value, err := d.table.Fields[i].Value(ctx, row(k))
+		for k := int64(0); k < d.rows.Len(d.table.N) && !found; k++ {
+			value, err := d.table.Fields[i].Value(ctx, d.rows.At(k))
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 		d.digestRows("rows", rows)
 	}
 	d.rows = rows
-	if err := d.compileFields(ctx, e.spec.BadSamples, rows); err != nil {
+	if err := d.compileFields(ctx, e.spec.BadSamples); err != nil {
 		return empty, err
 	}
 	d.remarks.log(e, d)
@@ -223,20 +223,13 @@ func (d *dataset) mixture(ctx context.Context, e *Engine, one shuffle.Dataset, g
 
 // leaf adds the number of windows of every item to a dataset of the plan.
 func (d *dataset) leaf(ctx context.Context, one shuffle.Dataset) (shuffle.Source, error) {
-	items := one.Items
-	row := func(i int64) int64 { return i }
-	switch {
-	case one.Series != nil:
-		items, row = one.Series.Len(), one.Series.First
-	case one.Rows != nil:
-		items, row = int64(len(one.Rows)), func(i int64) int64 { return int64(one.Rows[i]) }
-	}
+	items := one.Len()
 	sampler := &one.Sampler
 	windows, counts := sampler.Kind.(shuffle.Counted)
 	count := func(i int64) int64 { return int64(d.sampler.PerAsset) }
 	if d.sizes.available() {
 		count = func(i int64) int64 {
-			size := d.sizes.of(row(i))
+			size := d.sizes.of(one.Row(i))
 			if size.Height < 1 || size.Width < 1 {
 				return 1 // the asset cannot be read; the run meets the error when it reads it
 			}
@@ -247,7 +240,7 @@ func (d *dataset) leaf(ctx context.Context, one shuffle.Dataset) (shuffle.Source
 	switch {
 	case !counts:
 	case d.limited.by != nil:
-		err = d.limitGrid(ctx, sampler, items, row)
+		err = d.limitGrid(ctx, &one)
 	case d.sizes.one != nil && items > 0: // no loop over the items, which may be millions
 		sampler.Runs, err = shuffle.EqualRuns(items, count(0))
 	default:

@@ -79,8 +79,8 @@ func (d *dataset) openCoverage(ctx context.Context, e *Engine) ([]uint32, error)
 		d.weights = counts // the windows are drawn by it
 	}
 	planned := d.sampler.Plan(d.alignY, d.alignX)
-	n, row := d.selected()
-	if d.rows, err = counts.Covered(ctx, &planned, n, row); err != nil {
+	n := d.rows.Len(d.table.N)
+	if d.rows, err = counts.Covered(ctx, &planned, n, d.rows.At); err != nil {
 		return nil, fault.WithFile(err, d.sampler.Coverage)
 	}
 	d.limited = limited{all: n, left: int64(len(d.rows))}
@@ -88,13 +88,14 @@ func (d *dataset) openCoverage(ctx context.Context, e *Engine) ([]uint32, error)
 }
 
 // limitGrid sets the windows of a grid that Sampler.MaxNoData leaves.
-func (d *dataset) limitGrid(ctx context.Context, to *shuffle.Sampler, items int64, row func(i int64) int64) error {
-	all, err := d.limited.by.LimitGrid(ctx, to, items, func(i int64) (int64, int, int) {
-		size := d.sizes.of(row(i))
-		return row(i), int(size.Height), int(size.Width)
+func (d *dataset) limitGrid(ctx context.Context, one *shuffle.Dataset) error {
+	all, err := d.limited.by.LimitGrid(ctx, &one.Sampler, one.Len(), func(i int64) (int64, int, int) {
+		row := one.Row(i)
+		size := d.sizes.of(row)
+		return row, int(size.Height), int(size.Width)
 	})
 	d.limited.all += all
-	d.limited.left += int64(len(to.Windows))
+	d.limited.left += int64(len(one.Sampler.Windows))
 	return fault.WithFile(err, d.sampler.Coverage)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/scenes"
 	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -71,7 +72,7 @@ type dataset struct {
 	ground    scenes.Finder // nil unless windows lie on the ground
 	overviews *lru.Cache[overviewKey, pixels.Levels]
 	badScenes leftOut       // with ground
-	rows      []uint32      // rows that the subset selects; nil for all
+	rows      shuffle.Rows  // rows that the subset selects; nil for all
 	digest    digest.Digest // of the selected rows and all other data that the order depends on
 }
 

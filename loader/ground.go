@@ -176,7 +176,7 @@ func (d *dataset) checkLeads() error {
 
 // scenes returns the selected rows with the places of their first raster, but for those that are left out.
 func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error) {
-	count, row := d.selected()
+	count := d.rows.Len(d.table.N)
 	if count > maxMeasured {
 		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"%d scenes: windows on the ground see at most %d", count, maxMeasured), d.source.Source)
@@ -186,13 +186,14 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 	var mu sync.Mutex // guards d.badScenes
 	// At least 4, because reading a header is mostly waiting.
 	err := each.Of(ctx, count, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
-		number, lead := d.leads(row(i))
-		asset, err := d.table.Fields[lead].Asset(ctx, row(i))
+		row := d.rows.At(i)
+		number, lead := d.leads(row)
+		asset, err := d.table.Fields[lead].Asset(ctx, row)
 		if err == nil {
 			err = asset.Fault(asset.Unplaced("windows on the ground need"))
 		}
 		if err == nil {
-			list[i] = scenes.Scene{Row: row(i), Name: asset.Name(), Place: *asset.Place, Dataset: number,
+			list[i] = scenes.Scene{Row: row, Name: asset.Name(), Place: *asset.Place, Dataset: number,
 				Beside: d.table.Joined != nil && !d.table.Joined.Leads(number)}
 			return nil
 		}
@@ -200,7 +201,7 @@ func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error)
 		mu.Lock()
 		defer mu.Unlock()
 		if err := d.badScenes.add(e, err); err != nil {
-			return fmt.Errorf("the place of scene %d, which this sampler needs: %w", row(i), err)
+			return fmt.Errorf("the place of scene %d, which this sampler needs: %w", row, err)
 		}
 		return nil
 	})

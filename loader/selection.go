@@ -6,14 +6,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// selected returns how many rows the subset selects, and the row of each.
-func (d *dataset) selected() (n int64, row func(i int64) int64) {
-	if d.rows == nil {
-		return d.table.N, func(i int64) int64 { return i }
-	}
-	return int64(len(d.rows)), func(i int64) int64 { return int64(d.rows[i]) }
-}
-
 // span returns the number of steps that rows have: of a sequence, or of the field with the most files; 0 without time.
 func (d *dataset) span() int {
 	n := d.steps

@@ -43,10 +43,9 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine) error {
 				"make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
 	}
 	d.sizes.each = make([]catalog.Size, d.table.N)
-	n, rowOf := d.selected()
 	// At least 4, because reading a header is mostly waiting.
-	return each.Of(ctx, n, max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
-		row := rowOf(i)
+	return each.Of(ctx, d.rows.Len(d.table.N), max(e.options.Workers, 4), func(ctx context.Context, i int64) error {
+		row := d.rows.At(i)
 		base, err := e.anchorOf(ctx, d, row)
 		if err != nil {
 			if e.spec.BadSamples != spec.BadError && fault.KindOf(err) != 0 {

@@ -38,7 +38,7 @@ type Dataset struct {
 	Items int64
 	// Rows are the rows that count, in order; nil for all. With Series it must be nil: a series is
 	// made from rows.
-	Rows []uint32
+	Rows Rows
 	// Series makes sequences of rows the items; nil for single rows.
 	Series *Series
 	// Sampler says which windows of an item there are.
@@ -52,16 +52,20 @@ type Dataset struct {
 	Transforms Elements
 }
 
-// items returns the number of items that are sampled.
-func (d *Dataset) items() int64 {
-	switch {
-	case d.Series != nil:
+// Len returns the number of items that are sampled.
+func (d *Dataset) Len() int64 {
+	if d.Series != nil {
 		return d.Series.Len()
-	case d.Rows != nil:
-		return int64(len(d.Rows))
-	default:
-		return d.Items
 	}
+	return d.Rows.Len(d.Items)
+}
+
+// Row returns the row of the table that an item is, or the first row of a sequence.
+func (d *Dataset) Row(item int64) int64 {
+	if d.Series != nil {
+		return d.Series.First(item)
+	}
+	return d.Rows.At(item)
 }
 
 // Draw is the sample at a position, and its dataset.
@@ -212,8 +216,8 @@ func (lf *leafDataset) compile() error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("sampler: %w", err)
-	case lf.runs.Items() != lf.items():
-		return fmt.Errorf("sampler: windows of %d items, for %d", lf.runs.Items(), lf.items())
+	case lf.runs.Items() != lf.Len():
+		return fmt.Errorf("sampler: windows of %d items, for %d", lf.runs.Items(), lf.Len())
 	case height != width && lf.Transforms.Swaps():
 		return fmt.Errorf("sampler: windows of %d by %d pixels are not square, and a transform swaps their sides",
 			height, width)
@@ -255,7 +259,7 @@ func (lf *leafDataset) shows(view Kind) bool {
 
 // each gives all items as many samples.
 func (lf *leafDataset) each(samples int64) (err error) {
-	lf.runs, err = EqualRuns(lf.items(), samples)
+	lf.runs, err = EqualRuns(lf.Len(), samples)
 	lf.n = lf.runs.Len()
 	return err
 }
@@ -368,14 +372,7 @@ func (lf *leafDataset) fill(d *Draw) {
 	if windows := lf.Sampler.Windows; windows != nil {
 		d.Sub = int64(windows[unit])
 	}
-	switch {
-	case lf.Series != nil:
-		d.Row = lf.Series.First(d.Item)
-	case lf.Rows != nil:
-		d.Row = int64(lf.Rows[d.Item])
-	default:
-		d.Row = d.Item
-	}
+	d.Row = lf.Row(d.Item)
 	d.Transform = lf.Transforms.At(d.Seed, d.Epoch, d.Position)
 }
 

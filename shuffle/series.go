@@ -142,15 +142,11 @@ type Stratum[K cmp.Ordered] struct {
 // Strata groups rows by the value of a column. Strata come in order of the value, and keep the order
 // of the rows. keys has an entry for every row of the table; rows lists the rows in use, nil means
 // all. A mixture of the strata of a dataset samples it stratified; with equal counts, balanced.
-func Strata[K cmp.Ordered](keys []K, rows []uint32) []Stratum[K] {
+func Strata[K cmp.Ordered](keys []K, rows Rows) []Stratum[K] {
 	groups := map[K][]uint32{}
-	if rows == nil {
-		for i, key := range keys {
-			groups[key] = append(groups[key], uint32(i))
-		}
-	}
-	for _, i := range rows {
-		groups[keys[i]] = append(groups[keys[i]], i)
+	for i := range rows.Len(int64(len(keys))) {
+		row := rows.At(i)
+		groups[keys[row]] = append(groups[keys[row]], uint32(row))
 	}
 	strata := make([]Stratum[K], 0, len(groups))
 	for key, rows := range groups {

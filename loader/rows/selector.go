@@ -555,7 +555,7 @@ func emptyPart(src *spec.Source) string {
 
 // Selected returns the rows that meet the conditions and the split of a source, ascending; nil for
 // all. No row left is fault.NotFound.
-func Selected(ctx context.Context, t *Table, src spec.Source, o resources.Options) ([]uint32, error) {
+func Selected(ctx context.Context, t *Table, src spec.Source, o resources.Options) (shuffle.Rows, error) {
 	first := t
 	if t.Joined != nil {
 		first = t.Joined.tables[0]
@@ -685,19 +685,11 @@ func GroupsOf(ctx context.Context, t *Table, column string, days bool) ([]int64,
 }
 
 // pick returns the rows (nil for all) for which present is true.
-func pick(rows []uint32, present []bool) []uint32 {
+func pick(rows shuffle.Rows, present []bool) []uint32 {
 	out := []uint32{}
-	if rows == nil {
-		for i, p := range present {
-			if p {
-				out = append(out, uint32(i))
-			}
-		}
-		return out
-	}
-	for _, r := range rows {
-		if present[r] {
-			out = append(out, r)
+	for i := range rows.Len(int64(len(present))) {
+		if row := rows.At(i); present[row] {
+			out = append(out, uint32(row))
 		}
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -134,19 +135,14 @@ type First struct {
 // types that all other samples must have. columns are the numbers of the fields, rows the selected
 // rows (nil for all). Unless policy is spec.BadError, bad samples are passed over, up to
 // firstTries. If no sample can be read, it returns the error of the first.
-func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, rows []uint32) ([]First, error) {
-	tries, count := int64(1), t.N
-	if rows != nil {
-		count = int64(len(rows))
-	}
+func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, rows shuffle.Rows) ([]First, error) {
+	tries := int64(1)
 	if policy != spec.BadError {
-		tries = min(count, firstTries)
+		tries = min(rows.Len(t.N), firstTries)
 	}
 	var failed error
-	for row := range tries {
-		if rows != nil {
-			row = int64(rows[row])
-		}
+	for i := range tries {
+		row := rows.At(i)
 		assets := make([]First, 0, len(columns))
 		var err error
 		for _, c := range columns {
@@ -179,7 +175,7 @@ func LeadFirst(fields []spec.Field, columns []int) []int {
 
 // FirstOf returns FirstAssets of some fields of a spec by their numbers. Of several datasets in one table (Joined) each
 // field has the first of its own, and one that may lack the first of a sample that has it.
-func FirstOf(ctx context.Context, t *Table, fields []spec.Field, columns []int, policy string, rows []uint32) (
+func FirstOf(ctx context.Context, t *Table, fields []spec.Field, columns []int, policy string, rows shuffle.Rows) (
 	[]First, error) {
 	if t.Joined == nil && !slices.ContainsFunc(columns, func(c int) bool { return t.Fields[c].lacks != nil }) {
 		assets, err := FirstAssets(ctx, t, columns, policy, rows)
@@ -220,17 +216,9 @@ func (t *Table) Lead(ctx context.Context, column int, lead, other *First) *catal
 
 // having returns the first rows, among some (nil: all), that have a field: as many as FirstAssets tries. Without one it
 // returns rows that are not among them, whose files have the same form, or the rows.
-func (t *Table) having(field int, rows []uint32) (mine []uint32) {
-	count := t.N
-	if rows != nil {
-		count = int64(len(rows))
-	}
-	for i := int64(0); i < count && len(mine) < firstTries; i++ {
-		row := i
-		if rows != nil {
-			row = int64(rows[i])
-		}
-		if !t.Lacks(field, row) {
+func (t *Table) having(field int, rows shuffle.Rows) (mine []uint32) {
+	for i := int64(0); i < rows.Len(t.N) && len(mine) < firstTries; i++ {
+		if row := rows.At(i); !t.Lacks(field, row) {
 			mine = append(mine, uint32(row))
 		}
 	}

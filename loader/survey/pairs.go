@@ -100,13 +100,10 @@ func comparePairs(ctx context.Context, sp spec.Spec, o resources.Options, t *row
 	remote := slices.ContainsFunc(first, func(a rows.First) bool { return a.Remote() })
 	visits := func(*pixels.Reader) func(context.Context, int64) error {
 		return func(ctx context.Context, i int64) error {
-			if selected != nil {
-				i = int64(selected[i])
-			}
-			return made.sample(ctx, i)
+			return made.sample(ctx, selected.At(i))
 		}
 	}
-	made.report.Samples, made.report.Faults = chosen(t, selected), []PairFault{}
+	made.report.Samples, made.report.Faults = selected.Len(t.N), []PairFault{}
 	if err := pixels.Sweep(ctx, o, remote, made.report.Samples, po.Progress, visits); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ type Extent struct {
 func Measurable(ctx context.Context, sp spec.Spec, o resources.Options) (e Extent, err error) {
 	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t *rows.Table) error {
 		selected, err := rows.Selected(ctx, t, sp.Root(), o)
-		e = Extent{chosen(t, selected), t.Fingerprint}
+		e = Extent{selected.Len(t.N), t.Fingerprint}
 		return err
 	})
 	return e, err
@@ -127,7 +127,7 @@ func MeasureTable(
 	if err != nil {
 		return nil, err
 	}
-	first, count, err := share.of(Extent{chosen(t, selected), t.Fingerprint}, sp.Source)
+	first, count, err := share.of(Extent{selected.Len(t.N), t.Fingerprint}, sp.Source)
 	if err != nil {
 		return nil, err
 	}

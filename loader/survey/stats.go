@@ -77,18 +77,10 @@ func rastersOf(a catalog.Asset) []catalog.Asset {
 	return []catalog.Asset{a}
 }
 
-// chosen returns how many rows there are; nil rows are all of t.
-func chosen(t *rows.Table, rows []uint32) int64 {
-	if rows == nil {
-		return t.N
-	}
-	return int64(len(rows))
-}
-
 // measure measures count of the given rows from first on. Names, dtypes and numbers of bands come from the first of
 // all rows, whatever is measured, so parts fit together.
 func measure(
-	ctx context.Context, sp spec.Spec, o resources.Options, t *rows.Table, rows []uint32, first, count int64,
+	ctx context.Context, sp spec.Spec, o resources.Options, t *rows.Table, rows shuffle.Rows, first, count int64,
 	progress func(done, total int64),
 ) (*Part, error) {
 	made := &pass{spec: sp, options: o, table: t, bad: map[int64]error{}}
@@ -115,11 +107,7 @@ func measure(
 		}
 		parts = append(parts, mine)
 		return func(ctx context.Context, i int64) error {
-			i += first
-			if rows != nil {
-				i = int64(rows[i])
-			}
-			return made.visit(ctx, r, mine, i)
+			return made.visit(ctx, r, mine, rows.At(first+i))
 		}
 	}
 	if err := pixels.Sweep(ctx, o, made.remote, count, progress, visits); err != nil {
