@@ -30,9 +30,8 @@ type accumulator interface {
 	samples() uint64
 	// measure returns what is known of the samples so far.
 	measure() known
-	// appendState and parseState write it and read it into an empty one, see state.go.
-	appendState(dst []byte) []byte
-	parseState(*stateParser)
+	// state writes it, or reads it into an empty one, see state.go.
+	state(*stateCoder)
 }
 
 // blockLen is the number of samples that the loops process at a time: 32 KiB of float64, so

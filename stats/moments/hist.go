@@ -85,24 +85,18 @@ func (h *hist[T]) each(visit func(bin int64, n uint64)) {
 	}
 }
 
-// appendBins appends the bins, if there are any, to a state.
-func (h *hist[T]) appendBins(dst []byte) []byte {
-	if h.counts == nil {
-		return dst
-	}
-	return appendCounts(dst, h.counts, int(h.bin(h.min, h.k)-h.base))
-}
-
-// parseBins reads the bins of the n values, whose range is known.
-func (h *hist[T]) parseBins(p *stateParser) {
-	if p.Err != nil || h.min == h.max {
+// bins codes the bins of the n values, whose range is known, if there are any.
+func (h *hist[T]) bins(s *stateCoder) {
+	if h.min == h.max || s.in != nil && s.in.Err != nil {
 		return
 	}
-	h.fit(h.width(h.min, h.max), h.min)
-	clear(h.counts)
+	if s.in != nil {
+		h.fit(h.width(h.min, h.max), h.min)
+		clear(h.counts)
+	}
 	first, last := int(h.bin(h.min, h.k)-h.base), int(h.bin(h.max, h.k)-h.base)
-	sum, least, greatest := p.counts(h.counts, first)
-	if p.Err == nil && (sum != h.n || least != first || greatest != last) {
-		p.Fail(fault.Corrupt, "bins that %d samples of this range cannot have", h.n)
+	sum, least, greatest := s.counts(h.counts, first)
+	if s.good() && (sum != h.n || least != first || greatest != last) {
+		s.in.Fail(fault.Corrupt, "bins that %d samples of this range cannot have", h.n)
 	}
 }

@@ -52,11 +52,11 @@ const (
 func (f *Field) AppendState(dst []byte) []byte {
 	dst = append(dst, stateMagic...)
 	dst = append(dst, stateVersion, byte(f.dtype))
-	dst = binary.AppendUvarint(dst, uint64(len(f.bands)))
+	coder := stateCoder{out: binary.AppendUvarint(dst, uint64(len(f.bands)))}
 	for _, b := range f.bands {
-		dst = b.appendState(dst)
+		b.state(&coder)
 	}
-	return dst
+	return coder.out
 }
 
 // ParseStates reads the states of several fields, which together may take 1 GiB of memory. Errors are Corrupt,
@@ -77,7 +77,7 @@ func ParseStates(states [][]byte) ([]*Field, error) {
 
 // parseState reads the state of a field that takes at most most bytes of memory, and returns how many it takes.
 func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
-	parser := stateParser{cursor.Cursor{B: b, Part: "state"}}
+	parser := &cursor.Cursor{B: b, Part: "state"}
 	if v := parser.Magic(stateMagic, "a state of statistics"); parser.Err == nil && v != stateVersion {
 		parser.Fail(fault.Unsupported, "version %d", v)
 	}
@@ -99,8 +99,8 @@ func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
 	if f, err = NewField(dtype, int(bands)); err != nil {
 		return nil, 0, fault.Wrap(fault.Corrupt, "state", int64(parser.At), err)
 	}
-	for i := range f.bands {
-		f.bands[i].parseState(&parser)
+	for _, band := range f.bands {
+		band.state(&stateCoder{in: parser})
 	}
 	parser.End()
 	if parser.Err != nil {
@@ -109,145 +109,124 @@ func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
 	return f, bands * perBand, nil
 }
 
-// appendCounts appends the counts that are not 0. The first step is from the one before number first.
-func appendCounts(dst []byte, counts []uint64, first int) []byte {
-	occur := uint64(0)
-	for _, count := range counts {
-		if count > 0 {
-			occur++
+// stateCoder writes a state or, with in, reads one: what an accumulator has in a state is said once.
+type stateCoder struct {
+	out []byte
+	in  *cursor.Cursor
+}
+
+// good reports whether a state is read, so far without an error: then its numbers need checks.
+func (c *stateCoder) good() bool { return c.in != nil && c.in.Err == nil }
+
+// number codes a number.
+func (c *stateCoder) number(v *uint64) {
+	if c.in != nil {
+		*v = c.in.Uvarint()
+	} else {
+		c.out = binary.AppendUvarint(c.out, *v)
+	}
+}
+
+// signed codes a number that may be negative.
+func (c *stateCoder) signed(v *int64) {
+	bits := uint64(*v)<<1 ^ uint64(*v>>63) // zigzag
+	if c.number(&bits); c.in != nil {
+		*v = cursor.Unzigzag(bits)
+	}
+}
+
+// samples codes a number of samples.
+func (c *stateCoder) samples(n *uint64) {
+	if c.number(n); *n > maxCount && c.in != nil {
+		c.in.Fail(fault.Limit, "%d samples, at most %d", *n, uint64(maxCount))
+		*n = 0
+	}
+}
+
+// words codes fixed numbers.
+func (c *stateCoder) words(words []uint64) {
+	for i := range words {
+		if c.in != nil {
+			words[i] = c.in.U64()
+		} else {
+			c.out = binary.LittleEndian.AppendUint64(c.out, words[i])
 		}
 	}
-	dst = binary.AppendUvarint(dst, occur)
+}
+
+func (c *stateCoder) sums(s *wordSums) {
+	c.words(s.sum[:])
+	c.words(s.squares[:])
+}
+
+// some codes those of n elements that are not empty: their number and, for each, the step from the one before it and
+// what code does. The first step is from the one before number first.
+func (c *stateCoder) some(n, first int, empty func(i int) bool, code func(i int)) {
 	last := first - 1
-	for i, count := range counts {
-		if count > 0 {
-			dst = binary.AppendUvarint(dst, uint64(i-last))
-			dst = binary.AppendUvarint(dst, count)
-			last = i
+	if c.in != nil {
+		for left := c.in.Uvarint(); left > 0 && c.in.Err == nil; left-- {
+			step := c.in.Uvarint()
+			if c.in.Err == nil && (step == 0 || step > uint64(n-1-last)) {
+				c.in.Fail(fault.Corrupt, "a step of %d from %d", step, last)
+			}
+			if c.in.Err == nil {
+				last += int(step)
+				code(last)
+			}
+		}
+		return
+	}
+	var occur []int
+	for i := range n {
+		if !empty(i) {
+			occur = append(occur, i)
 		}
 	}
-	return dst
-}
-
-func appendWords(dst []byte, words ...uint64) []byte {
-	for _, w := range words {
-		dst = binary.LittleEndian.AppendUint64(dst, w)
+	c.out = binary.AppendUvarint(c.out, uint64(len(occur)))
+	for _, i := range occur {
+		c.out = binary.AppendUvarint(c.out, uint64(i-last))
+		code(i)
+		last = i
 	}
-	return dst
 }
 
-func (s *wordSums) appendState(dst []byte) []byte {
-	return appendWords(appendWords(dst, s.sum[:]...), s.squares[:]...)
-}
-
-func (s *wordSums) parseState(p *stateParser) {
-	p.words(s.sum[:])
-	p.words(s.squares[:])
-}
-
-func (c *counted) appendState(dst []byte) []byte {
-	return appendCounts(binary.AppendUvarint(dst, c.nodata), c.counts, 0)
-}
-
-func (a *integers) appendState(dst []byte) []byte {
-	dst = binary.AppendUvarint(dst, a.nodata)
-	dst = binary.AppendUvarint(dst, a.n)
-	if a.n == 0 {
-		return dst
-	}
-	dst = binary.AppendVarint(binary.AppendVarint(dst, a.min), a.max)
-	return a.appendBins(a.wordSums.appendState(dst))
-}
-
-func (a *floats) appendState(dst []byte) []byte {
-	for _, v := range [...]uint64{a.nodata, a.nan, a.inf, a.n} {
-		dst = binary.AppendUvarint(dst, v)
-	}
-	if a.n == 0 {
-		return dst
-	}
-	dst = appendWords(dst, math.Float64bits(a.min), math.Float64bits(a.max))
-	occur := uint64(0)
-	for i := range a.parts {
-		if a.parts[i] != (wordSums{}) {
-			occur++
+// counts codes the counts that are not 0. Of counts that are read, it returns the sum, and the first and last that is
+// not 0.
+func (c *stateCoder) counts(counts []uint64, first int) (sum uint64, lo, hi int) {
+	lo = -1
+	c.some(len(counts), first, func(i int) bool { return counts[i] == 0 }, func(i int) {
+		c.samples(&counts[i])
+		if sum += counts[i]; c.good() && (counts[i] == 0 || sum > maxCount) {
+			c.in.Fail(fault.Corrupt, "a count of %d at %d", counts[i], i)
 		}
-	}
-	dst = binary.AppendUvarint(dst, occur)
-	last := -1
-	for i := range a.parts {
-		if part := &a.parts[i]; *part != (wordSums{}) {
-			dst = part.appendState(binary.AppendUvarint(dst, uint64(i-last)))
-			last = i
+		if hi = i; lo < 0 {
+			lo = i
 		}
-	}
-	return a.appendBins(dst)
-}
-
-// stateParser reads a state from front to back.
-type stateParser struct{ cursor.Cursor }
-
-// count reads a number of samples.
-func (p *stateParser) count() uint64 {
-	samples := p.Uvarint()
-	if samples > maxCount {
-		p.Fail(fault.Limit, "%d samples, at most %d", samples, uint64(maxCount))
-		return 0
-	}
-	return samples
-}
-
-func (p *stateParser) words(to []uint64) {
-	data := p.Bytes(8 * len(to))
-	for i := range to {
-		if data != nil {
-			to[i] = binary.LittleEndian.Uint64(data[8*i:])
-		}
-	}
-}
-
-// counts reads counts into to, and returns their sum and the first and last that is not 0.
-func (p *stateParser) counts(to []uint64, first int) (sum uint64, lo, hi int) {
-	pos, lo := first-1, -1
-	for left := p.Uvarint(); left > 0 && p.Err == nil; left-- {
-		step, n := p.Uvarint(), p.count()
-		ahead := 0 < step && step <= uint64(len(to)-1-pos)
-		if p.Err == nil && (!ahead || n == 0 || sum+n > maxCount) {
-			p.Fail(fault.Corrupt, "a step of %d from %d, a count of %d", step, pos, n)
-		}
-		if p.Err != nil {
-			break
-		}
-		pos += int(step)
-		to[pos] = n
-		sum += n
-		if lo < 0 {
-			lo = pos
-		}
-		hi = pos
-	}
+	})
 	return sum, lo, hi
 }
 
-func (c *counted) parseState(p *stateParser) {
-	c.nodata = p.count()
-	p.counts(c.counts, 0)
+func (c *counted) state(s *stateCoder) {
+	s.samples(&c.nodata)
+	s.counts(c.counts, 0)
 }
 
-func (a *integers) parseState(p *stateParser) {
-	a.nodata, a.n = p.count(), p.count()
-	if a.n == 0 {
+func (a *integers) state(s *stateCoder) {
+	s.samples(&a.nodata)
+	if s.samples(&a.n); a.n == 0 {
 		return
 	}
-	a.min, a.max = p.Varint(), p.Varint()
-	a.wordSums.parseState(p)
-	lo, hi := keyRange(a.dtype)
-	if p.Err == nil && (a.min > a.max || a.min < lo || a.max > hi) {
-		p.Fail(fault.Corrupt, "the range %d to %d", a.min, a.max)
+	s.signed(&a.min)
+	s.signed(&a.max)
+	s.sums(&a.wordSums)
+	if lo, hi := keyRange(a.dtype); s.good() && (a.min > a.max || a.min < lo || a.max > hi) {
+		s.in.Fail(fault.Corrupt, "the range %d to %d", a.min, a.max)
 	}
-	a.parseBins(p)
-	sum, squares := a.big()
-	p.checkSums(a.n, &sum, &squares, big.NewInt(a.min), big.NewInt(a.max))
+	a.bins(s)
+	if s.good() {
+		sum, squares := a.big()
+		s.checkSums(a.n, &sum, &squares, big.NewInt(a.min), big.NewInt(a.max))
+	}
 }
 
 // keyRange returns the smallest and the largest key of an integer type.
@@ -261,49 +240,40 @@ func keyRange(d chunk.DType) (lo, hi int64) {
 	return math.MinInt64, math.MaxInt64
 }
 
-func (a *floats) parseState(p *stateParser) {
-	a.nodata, a.nan, a.inf, a.n = p.count(), p.count(), p.count(), p.count()
+func (a *floats) state(s *stateCoder) {
+	for _, n := range []*uint64{&a.nodata, &a.nan, &a.inf, &a.n} {
+		s.samples(n)
+	}
 	if a.n == 0 {
 		return
 	}
-	var ends [2]uint64
-	p.words(ends[:])
+	ends := [...]uint64{math.Float64bits(a.min), math.Float64bits(a.max)}
+	s.words(ends[:])
 	a.min, a.max = math.Float64frombits(ends[0]), math.Float64frombits(ends[1])
 	finite := !math.IsInf(a.min, 0) && !math.IsInf(a.max, 0)
 	// NaN is in no order: ask for the order, not for its opposite.
 	ordered := a.min <= a.max && finite
 	inexact := a.dtype == chunk.Float32 && (float64(float32(a.min)) != a.min || float64(float32(a.max)) != a.max)
-	if p.Err == nil && !ordered || inexact {
-		p.Fail(fault.Corrupt, "the range %g to %g", a.min, a.max)
+	if s.good() && (!ordered || inexact) {
+		s.in.Fail(fault.Corrupt, "the range %g to %g", a.min, a.max)
 	}
-	pos := -1
-	for left := p.Uvarint(); left > 0 && p.Err == nil; left-- {
-		step := p.Uvarint()
-		if step == 0 || step > uint64(len(a.parts)-2-pos) { // the last exponent is NaN's
-			p.Fail(fault.Corrupt, "a step of %d exponents from %d", step, pos)
-			return
-		}
-		pos += int(step)
-		a.parts[pos].parseState(p)
-	}
-	a.parseBins(p)
-	if p.Err == nil {
+	s.some(len(a.parts)-1, 0, func(i int) bool { return a.parts[i] == wordSums{} }, // the last exponent is NaN's
+		func(i int) { s.sums(&a.parts[i]) })
+	a.bins(s)
+	if s.good() {
 		moments := a.moments()
 		inUnits := func(v float64) *big.Int { return scaled(new(big.Rat).SetFloat64(v), -moments.unit).Num() }
-		p.checkSums(a.n, &moments.sum, &moments.squares, inUnits(a.min), inUnits(a.max))
+		s.checkSums(a.n, &moments.sum, &moments.squares, inUnits(a.min), inUnits(a.max))
 	}
 }
 
 // checkSums checks that n numbers from lo to hi can have these sums.
-func (p *stateParser) checkSums(n uint64, sum, squares, lo, hi *big.Int) {
-	if p.Err != nil {
-		return
-	}
+func (c *stateCoder) checkSums(n uint64, sum, squares, lo, hi *big.Int) {
 	count := new(big.Int).SetUint64(n)
 	least, last := new(big.Int).Mul(count, lo), new(big.Int).Mul(count, hi)
 	spread := new(big.Int).Mul(count, squares)
 	spread.Sub(spread, new(big.Int).Mul(sum, sum))
 	if sum.Cmp(least) < 0 || sum.Cmp(last) > 0 || spread.Sign() < 0 {
-		p.Fail(fault.Corrupt, "sums that %d samples of this range cannot have", n)
+		c.in.Fail(fault.Corrupt, "sums that %d samples of this range cannot have", n)
 	}
 }
