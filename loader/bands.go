@@ -2,9 +2,7 @@ package loader
 
 import (
 	"context"
-	"slices"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -19,7 +17,7 @@ const nameBytes = 8 << 20
 // bandNames looks up bands by their names, and keeps the names of files.
 type bandNames struct {
 	opener source.Opener
-	shared func() []string // the names of bands for files that bring no names; nil: their bands have no names
+	table  *rows.Table
 	cache  *lru.Cache[string, []string]
 }
 
@@ -45,11 +43,8 @@ func (n *bandNames) pick(ctx context.Context, f *Field, a catalog.Asset) ([]int,
 	}
 	if !ok {
 		var err error
-		if found, err = rows.BandNames(ctx, n.opener, a); err != nil {
+		if found, err = n.table.NamesIn(ctx, n.opener, a); err != nil {
 			return nil, err
-		}
-		if n.shared != nil && found == nil {
-			found = n.shared()
 		}
 		cost := int64(len(key) + 64)
 		for _, name := range found {
@@ -57,9 +52,6 @@ func (n *bandNames) pick(ctx context.Context, f *Field, a catalog.Asset) ([]int,
 		}
 		n.cache.Add(key, found, cost)
 	}
-	bands, err := pixels.PickBands(found, f.BandNames)
-	if err == nil && slices.Max(bands) >= a.Index.StepBands() {
-		err = fault.New(fault.Corrupt, "bands", fault.NoOffset, "%d names of %d bands", len(found), a.Index.StepBands())
-	}
+	bands, err := pixels.PickBandsIn(a.Index, found, f.BandNames)
 	return bands, a.Fault(err)
 }

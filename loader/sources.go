@@ -106,7 +106,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	}
 	set.group = e.opening
 	set.group.sets = append(set.group.sets, set)
-	set.names.shared = set.table.BandNames
+	set.names.table = set.table
 	if set.table.N == 0 {
 		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
 			src.Source)

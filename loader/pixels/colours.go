@@ -90,6 +90,13 @@ func (r *Raster) ColourBytes() int64 {
 	return int64(each) * int64(r.H) * int64(r.W)
 }
 
+// PlanPlanes returns the plan of one row of some bands as planes of a height and width.
+func PlanPlanes(bands []int, height, width int) (*einops.Plan, error) {
+	whole := &Raster{H: height, W: width}
+	whole.Picked = bands
+	return planes.Plan(whole.Axes(1), nil)
+}
+
 // Coloured calls read with a row of the bands of field f as they are stored, and writes what their colours stand for
 // to row to. x is the index of the asset. For other fields it calls read with to and c, the casts of the field.
 func (r *Reader) Coloured(f *Raster, x *chunk.Index, to *Row, c *Converters,
@@ -101,9 +108,7 @@ func (r *Reader) Coloured(f *Raster, x *chunk.Index, to *Row, c *Converters,
 	if err != nil {
 		return err
 	}
-	whole := &Raster{H: f.H, W: f.W}
-	whole.Picked = f.Picked
-	plan, err := planes.Plan(whole.Axes(1), nil)
+	plan, err := PlanPlanes(f.Picked, f.H, f.W)
 	if err != nil {
 		return err
 	}

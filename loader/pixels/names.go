@@ -52,6 +52,15 @@ func PickBands(names, want []string) ([]int, error) {
 	return out, nil
 }
 
+// PickBandsIn is PickBands for the names of an image's bands, which must have all that are wanted.
+func PickBandsIn(x *chunk.Index, names, want []string) ([]int, error) {
+	bands, err := PickBands(names, want)
+	if err == nil && slices.Max(bands) >= x.StepBands() {
+		err = fault.New(fault.Corrupt, "bands", fault.NoOffset, "%d names of %d bands", len(names), x.StepBands())
+	}
+	return bands, err
+}
+
 // sayBands ends errors about names that disagree.
 const sayBands = `give bands by name, by number, or as "position" if only their order counts`
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/cast"
@@ -300,49 +299,6 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 		}
 		to.putPlanes(first, n, resampler, size)
 		return nil
-	})
-}
-
-// Laid reads window win of asset a, a stack or a raster of colours, into dst as a batch has it: planes of samples of
-// the tensor's dtype, and their validity if the field names one. The field must have the size of the window. For a
-// raster, bands are the bands of the asset. limit is as for Warped.
-func (r *Reader) Laid(ctx context.Context, f *Raster, a catalog.Asset, bands *PickedBands, win shuffle.Box,
-	dst einops.Target, limit int) error {
-	tensor := f.Tensor()
-	whole := &Raster{H: win.H, W: win.W}
-	whole.Picked = tensor.Picked
-	plan, err := planes.Plan(whole.Axes(1), nil)
-	if err != nil {
-		return err
-	}
-	if f.Parts == nil {
-		convert, err := tensor.Final.Get(&chunk.Index{}, nil)
-		if err != nil {
-			return a.Fault(err)
-		}
-		in := Inside(win, a.Index.Height, a.Index.Width)
-		target := &Row{Field: tensor, Plan: plan, Dst: dst, Cv: convert, Win: win}
-		return a.Fault(r.Coloured(f, a.Index, target, tensor.Final, func(to *Row, c *Converters) error {
-			to.Bands = bands
-			return r.Read(ctx, a, in, bands.Picked, to, to.Masked(c, in))
-		}))
-	}
-	return f.EachPart(&a, func(k int, part *Raster, l *Lay) error {
-		asset := a.Parts[k]
-		convert, err := part.Final.Get(asset.Index, &part.PickedBands)
-		if err != nil {
-			return asset.Fault(err)
-		}
-		target := &Row{Field: part, Plan: plan, Dst: dst, Cv: convert, Win: win}
-		if l.Same {
-			return r.Aligned(ctx, asset, l, win, target, target.Masked(part.Final, l.Inside(win)))
-		}
-		mapping, err := l.Warp(win, win.H, win.W)
-		if err != nil {
-			return asset.Fault(err)
-		}
-		target.Win = shuffle.Box{H: win.H, W: win.W}
-		return r.Warped(ctx, asset, l, mapping, win, target, limit)
 	})
 }
 

@@ -47,12 +47,9 @@ func (t *Table) pickedAsData(ctx context.Context, f *spec.Field, a catalog.Asset
 	if f.BandNames == nil {
 		return PickedAsData(f.Bands, a), nil
 	}
-	names, err := BandNames(ctx, o, a)
+	names, err := t.NamesIn(ctx, o, a)
 	if err != nil {
 		return a, err
-	}
-	if names == nil && t.BandNames != nil {
-		names = t.BandNames()
 	}
 	if alpha := a.Index.DataBands(); alpha < len(names) && slices.Contains(f.BandNames, names[alpha]) {
 		a.Index = catalog.WithoutAlpha(a.Index)
@@ -68,6 +65,15 @@ func PickedAsData(bands []int, a catalog.Asset) catalog.Asset {
 		a.Index = catalog.WithoutAlpha(a.Index)
 	}
 	return a
+}
+
+// NamesIn returns BandNames of asset a, or those that the table has for all rasters.
+func (t *Table) NamesIn(ctx context.Context, o source.Opener, a catalog.Asset) ([]string, error) {
+	names, err := BandNames(ctx, o, a)
+	if names == nil && err == nil && t.BandNames != nil {
+		names = t.BandNames()
+	}
+	return names, err
 }
 
 // BandNames returns the names of the bands of asset a, one for each band: the band descriptions that

@@ -438,10 +438,7 @@ type described struct {
 
 // namesOf returns the names of the first bands of an asset, or those that its container has for all assets.
 func (p *pass) namesOf(ctx context.Context, a catalog.Asset, bands int) ([]string, error) {
-	names, err := rows.BandNames(ctx, p.options.Opener, a)
-	if shared := p.table.BandNames; shared != nil && names == nil && err == nil {
-		names = shared()
-	}
+	names, err := p.table.NamesIn(ctx, p.options.Opener, a)
 	return names[:min(len(names), bands)], err
 }
 

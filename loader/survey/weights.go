@@ -290,18 +290,11 @@ func (p *weighing) close() error {
 
 // named returns the numbers of bands in an asset by their names.
 func (p *weighing) named(ctx context.Context, want []string, a catalog.Asset) ([]int, error) {
-	names, err := rows.BandNames(ctx, p.options.Opener, a)
-	if names == nil && err == nil && p.table.BandNames != nil {
-		names = p.table.BandNames()
-	}
+	names, err := p.table.NamesIn(ctx, p.options.Opener, a)
 	if err != nil {
 		return nil, err
 	}
-	bands, err := pixels.PickBands(names, want)
-	if err == nil && slices.Max(bands) >= a.Index.StepBands() {
-		err = fault.New(fault.Corrupt, "bands", fault.NoOffset, "%d names of %d bands", len(names), a.Index.StepBands())
-	}
-	return bands, err
+	return pixels.PickBandsIn(a.Index, names, want)
 }
 
 // setClasses finds the classes as samples of the field have them. A class that its dtype lacks is an error.
@@ -436,7 +429,7 @@ func (p *weighing) reads(ctx context.Context, r *pixels.Reader, row int64, asset
 		return func(win shuffle.Box) (pixelStrip, error) {
 			n := planes * win.H * win.W
 			found := pixelStrip{tensor.To, make([]byte, n*size), make([]byte, n)}
-			err := r.Laid(ctx, field.Sized(win.H, win.W), *asset, bands, win,
+			err := readLaid(ctx, r, field.Sized(win.H, win.W), *asset, bands, win,
 				einops.Target{Data: found.data, Mask: found.valid}, p.options.MaxChunkBytes)
 			return found, err
 		}, planes * (size + 1), nil
@@ -513,4 +506,45 @@ func (p *weighing) tally(s pixelStrip, n int, add func(i int)) {
 			}
 		}
 	}
+}
+
+// readLaid reads window win of asset a, a stack or a raster of colours, into dst as a batch has it: planes of samples of
+// the tensor's dtype, and their validity if the field names one. The field must have the size of the window. For a
+// raster, bands are the bands of the asset. limit is as for Reader.Warped.
+func readLaid(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a catalog.Asset, bands *pixels.PickedBands,
+	win shuffle.Box, dst einops.Target, limit int) error {
+	tensor := f.Tensor()
+	plan, err := pixels.PlanPlanes(tensor.Picked, win.H, win.W)
+	if err != nil {
+		return err
+	}
+	if f.Parts == nil {
+		convert, err := tensor.Final.Get(&chunk.Index{}, nil)
+		if err != nil {
+			return a.Fault(err)
+		}
+		in := pixels.Inside(win, a.Index.Height, a.Index.Width)
+		target := &pixels.Row{Field: tensor, Plan: plan, Dst: dst, Cv: convert, Win: win}
+		return a.Fault(r.Coloured(f, a.Index, target, tensor.Final, func(to *pixels.Row, c *pixels.Converters) error {
+			to.Bands = bands
+			return r.Read(ctx, a, in, bands.Picked, to, to.Masked(c, in))
+		}))
+	}
+	return f.EachPart(&a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+		asset := a.Parts[k]
+		convert, err := part.Final.Get(asset.Index, &part.PickedBands)
+		if err != nil {
+			return asset.Fault(err)
+		}
+		target := &pixels.Row{Field: part, Plan: plan, Dst: dst, Cv: convert, Win: win}
+		if l.Same {
+			return r.Aligned(ctx, asset, l, win, target, target.Masked(part.Final, l.Inside(win)))
+		}
+		mapping, err := l.Warp(win, win.H, win.W)
+		if err != nil {
+			return asset.Fault(err)
+		}
+		target.Win = shuffle.Box{H: win.H, W: win.W}
+		return r.Warped(ctx, asset, l, mapping, win, target, limit)
+	})
 }

@@ -146,13 +146,10 @@ func (d *grouped) asset(ctx context.Context, field int, row int64, dims string) 
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	if raster.Len() != 1 {
-		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"it has %d images along n, and is one sample", raster.Len()), raster.Arrays()[0].URI)
-	}
+	asset, err := onlyImage(raster, raster.Arrays()[0].URI, "and is one sample")
 	p, g := d.node.Place(ctx, raster.Arrays()[0]), raster.Grid()
-	return catalog.Asset{URI: raster.Arrays()[0].URI, Index: raster.Index(0), Names: raster.BandNames(),
-		Place: catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width)}, nil
+	asset.Place = catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width)
+	return asset, err
 }
 
 // attributes are the values of an attribute of the groups.

@@ -184,9 +184,14 @@ func (f *Format) image(ctx context.Context, path string, o resources.Options) (c
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	if raster.Len() != 1 {
+	return onlyImage(raster, path, "where one is needed; loaders read all of them")
+}
+
+// onlyImage returns the image of a raster. Several are an error about a path, which ends in why.
+func onlyImage(r *zarr.Raster, path, why string) (catalog.Asset, error) {
+	if r.Len() != 1 {
 		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"it has %d images along n, where one is needed; loaders read all of them", raster.Len()), path)
+			"it has %d images along n, %s", r.Len(), why), path)
 	}
-	return catalog.Asset{URI: raster.Arrays()[0].URI, Index: raster.Index(0), Names: raster.BandNames()}, nil
+	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(0), Names: r.BandNames()}, nil
 }
