@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -53,10 +52,6 @@ const madeName = "local"
 // NewGate reads the files.
 func NewGate(o GateOptions) (*Gate, error) {
 	gate := &Gate{audience: o.Audience, issuer: o.Issuer, certificates: o.Certificates}
-	o.Every = cmp.Or(o.Every, reload.Every)
-	if o.Failed == nil {
-		o.Failed = func(error) {}
-	}
 	var err error
 	if o.Tokens != "" {
 		parse := func(b [][]byte) (*Tokens, error) { return ParseTokens(b[0]) }

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -31,10 +30,6 @@ func ServerTLS(o TLSOptions) (*tls.Config, error) {
 	paths := []string{o.Certificate, o.Key}
 	if o.ClientAuthorities != "" {
 		paths = append(paths, o.ClientAuthorities)
-	}
-	o.Every = cmp.Or(o.Every, reload.Every)
-	if o.Failed == nil {
-		o.Failed = func(error) {}
 	}
 	files, err := reload.Open(func(b [][]byte) (*tls.Config, error) { return serverConfig(b, o.Protocols) },
 		o.Every, o.Failed, paths...)

@@ -37,7 +37,7 @@ func TokenFile(path string) (*Bearer, error) {
 	files, err := reload.Open(func(b [][]byte) (string, error) {
 		token := strings.TrimSpace(string(b[0]))
 		return token, checkToken(token)
-	}, reload.Every, func(error) {}, path)
+	}, 0, nil, path)
 	if err != nil {
 		return nil, err
 	}

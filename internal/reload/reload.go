@@ -4,6 +4,7 @@ package reload
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -35,10 +36,10 @@ type Files[T any] struct {
 
 // Open reads and parses files. parse gets their bytes in the order of paths. Later, if the files cannot be read or
 // parsed, the last value stays, and fail gets the error, once: a writer may be half way, and a server that served stays
-// up.
+// up. every is how often files are looked at, Every by default; fail may be nil.
 func Open[T any](parse func([][]byte) (T, error), every time.Duration, fail func(error), paths ...string) (
 	*Files[T], error) {
-	files := &Files[T]{parse: parse, paths: paths, every: every, fail: fail}
+	files := &Files[T]{parse: parse, paths: paths, every: cmp.Or(every, Every), fail: fail}
 	contents, err := files.read()
 	if err != nil {
 		return nil, err
@@ -74,7 +75,9 @@ func (f *Files[T]) refresh() {
 	}
 	if f.failed != err.Error() {
 		f.failed = err.Error()
-		f.fail(err)
+		if f.fail != nil {
+			f.fail(err)
+		}
 	}
 }
 
