@@ -93,7 +93,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 	if err != nil {
 		return nil, err
 	}
-	mode, err := src.ColumnsMode()
+	mode, err := columnsMode(src)
 	if err != nil {
 		return nil, err
 	}

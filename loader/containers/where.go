@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/num"
@@ -336,6 +337,15 @@ func (d *descent) down(k int, ids *tables.Vector, parents []int32) bool {
 	}
 	d.sample, d.rest = sample, rest
 	return further
+}
+
+// columnsMode returns how the columns of all containers are joined: as their group says if there is only one group,
+// else by column.Intersection.
+func columnsMode(s *spec.Source) (column.Mode, error) {
+	if s.Joins() && len(s.Where[0].Concat) == 1 {
+		return s.Where[0].Concat[0].Mode()
+	}
+	return column.Intersection, nil
 }
 
 // fileFilters returns the filters by place and time that the conditions of a source apply, so files of a TACOLLECTION

@@ -47,8 +47,8 @@ func TestScenesOfSeveralDatasets(t *testing.T) {
 			if table.Lacks(k, row) != (height == 0) || table.Joined.Has(k, int(row/2)) != (height > 0) {
 				t.Errorf("field %d, row %d: lacks %v", k, row, table.Lacks(k, row))
 			}
-			assets, err := table.Assets(t.Context(), k, row)
-			if (err == nil) != (height > 0) || err == nil && (len(assets) != 1 || assets[0].Index.Height != height) ||
+			asset, err := table.Fields[k].Asset(t.Context(), row)
+			if (err == nil) != (height > 0) || err == nil && asset.Index.Height != height ||
 				err != nil && fault.KindOf(err) != fault.NotFound {
 				t.Errorf("field %d, row %d: %v, want a height of %d", k, row, err, height)
 			}
@@ -157,11 +157,6 @@ func TestOptionsThatDoNotSuit(t *testing.T) {
 	}}
 	if err := table.Single(s.Fields, "tests"); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("steps of time: %v", err)
-	}
-	for row, want := range []int{2, 2} {
-		if assets, err := table.Assets(t.Context(), 0, int64(row)); err != nil || len(assets) != want {
-			t.Errorf("row %d: %d steps, %v", row, len(assets), err)
-		}
 	}
 }
 
@@ -375,8 +370,8 @@ func TestStacksOfColumns(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		a, err := table.Assets(t.Context(), 0, 1)
-		if err != nil || len(a) != 1 || len(a[0].Parts) != 2 || a[0].Index.Height != 2 || a[0].Index.Bands != 2 {
+		a, err := table.Fields[0].Asset(t.Context(), 1)
+		if err != nil || len(a.Parts) != 2 || a.Index.Height != 2 || a.Index.Bands != 2 {
 			t.Errorf("one and %s: %+v, %v", second, a, err)
 		}
 		_ = table.Close()

@@ -293,27 +293,6 @@ func (t *Table) NameOf(ctx context.Context, row int64) (string, error) {
 	return t.ID(ctx, row)
 }
 
-// Assets returns the rasters of a field in a row: one, or all steps of time that it has files for.
-func (t *Table) Assets(ctx context.Context, field int, row int64) ([]catalog.Asset, error) {
-	numbers := []int{field}
-	if steps := t.Fields[field].Steps; steps != nil {
-		numbers = nil
-		for k, number := range steps.Fields {
-			if !steps.Padding(k, row) {
-				numbers = append(numbers, number)
-			}
-		}
-	}
-	out := make([]catalog.Asset, len(numbers))
-	for i, number := range numbers {
-		var err error
-		if out[i], err = t.Fields[number].Asset(ctx, row); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
 // Single fails with kind unsupported if a field has steps of time that are files. what is what takes one raster of each
 // sample.
 func (t *Table) Single(fields []spec.Field, what string) error {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/chaski-eo/chaski/format/column"
 )
 
 // Subset selects rows of a dataset and groups them.
@@ -212,15 +210,6 @@ func (s *Subset) Queries() bool {
 // Their dataset must then be opened with taco.Options.Chosen, because the groups join columns
 // themselves.
 func (s *Subset) Joins() bool { return Joins(s.Where) }
-
-// ColumnsMode returns how the columns of all containers are joined: as their group says if there is
-// only one group, else by column.Intersection.
-func (s *Subset) ColumnsMode() (column.Mode, error) {
-	if s.Joins() && len(s.Where[0].Concat) == 1 {
-		return s.Where[0].Concat[0].Mode()
-	}
-	return column.Intersection, nil
-}
 
 // Columns returns the columns of the table that the comparisons, the split, the strata and the
 // sequences of the subset need. They need not all exist: of SplitColumns one is enough.

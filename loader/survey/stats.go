@@ -239,7 +239,7 @@ func (p *pass) read(ctx context.Context, r *pixels.Reader, row int64, fields []d
 		}
 		if raster.part == 0 {
 			var err error
-			if steps, err = p.table.Assets(ctx, raster.field, row); err != nil {
+			if steps, err = assetsOf(ctx, p.table, raster.field, row); err != nil {
 				return err
 			}
 		}

@@ -45,6 +45,26 @@ func OpenTable(ctx context.Context, s *spec.Spec, o *resources.Options) (*rows.T
 	return rows.Open(ctx, s.Root(), s.Fields, *o)
 }
 
+// assetsOf returns the rasters of a field in a row: one, or all steps of time that it has files for.
+func assetsOf(ctx context.Context, t *rows.Table, field int, row int64) (out []catalog.Asset, err error) {
+	numbers := []int{field}
+	if steps := t.Fields[field].Steps; steps != nil {
+		numbers = nil
+		for k, number := range steps.Fields {
+			if !steps.Padding(k, row) {
+				numbers = append(numbers, number)
+			}
+		}
+	}
+	out = make([]catalog.Asset, len(numbers))
+	for i, number := range numbers {
+		if out[i], err = t.Fields[number].Asset(ctx, row); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // rasterColumns returns the columns of the raster fields of a table. A table without samples or rasters is a
 // fault of kind not found.
 func rasterColumns(t *rows.Table, sp spec.Spec) (columns []int, _ error) {

@@ -508,9 +508,9 @@ func (p *weighing) tally(s pixelStrip, n int, add func(i int)) {
 	}
 }
 
-// readLaid reads window win of asset a, a stack or a raster of colours, into dst as a batch has it: planes of samples of
-// the tensor's dtype, and their validity if the field names one. The field must have the size of the window. For a
-// raster, bands are the bands of the asset. limit is as for Reader.Warped.
+// readLaid reads a window of a stack or a raster of colours into dst as a batch has it: planes of samples of the
+// tensor's dtype, and their validity if the field names one. The field must have the size of the window. For a raster,
+// bands are the bands of the asset. limit is as for Reader.Warped.
 func readLaid(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a catalog.Asset, bands *pixels.PickedBands,
 	win shuffle.Box, dst einops.Target, limit int) error {
 	tensor := f.Tensor()
@@ -525,10 +525,11 @@ func readLaid(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a catalog
 		}
 		in := pixels.Inside(win, a.Index.Height, a.Index.Width)
 		target := &pixels.Row{Field: tensor, Plan: plan, Dst: dst, Cv: convert, Win: win}
-		return a.Fault(r.Coloured(f, a.Index, target, tensor.Final, func(to *pixels.Row, c *pixels.Converters) error {
+		read := func(to *pixels.Row, c *pixels.Converters) error {
 			to.Bands = bands
 			return r.Read(ctx, a, in, bands.Picked, to, to.Masked(c, in))
-		}))
+		}
+		return a.Fault(r.Coloured(f, a.Index, target, tensor.Final, read))
 	}
 	return f.EachPart(&a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		asset := a.Parts[k]
