@@ -27,17 +27,12 @@ const (
 	DefaultPartBytes    = 1<<20 - 1<<10
 	DefaultMaxEngines   = 32
 	DefaultMaxStreams   = 1024
-	DefaultMaxTickets   = 4096
-	DefaultOpenTimeout  = 10 * time.Minute
 	DefaultDrainTimeout = 30 * time.Second
 	DefaultSendTimeout  = 2 * time.Minute
 	// A part of 1 MiB in 5 s is 1.7 Mbit/s, less than any link that a trainer could use. Clients read everything that
 	// they gave credits for, even while their loop is busy. So a client that pauses for this long is stopped or lost.
 	DefaultStallTimeout = 5 * time.Second
 	DefaultIdleTimeout  = time.Hour
-	DefaultReuse        = 10 * time.Second
-	DefaultTrimAfter    = 10 * time.Second
-	DefaultMaxReadBytes = 1 << 30
 	DefaultMaxReads     = 4
 	// An opening waits for its store most of the time, and may hold the names of all files of a directory.
 	DefaultMaxOpenings = 8
@@ -118,9 +113,9 @@ type Options struct {
 	// ClientRate bounds the bytes a second that one client is sent in batches and reads, on average over its
 	// answers: after each one, the next waits. The token of a client may say otherwise. Default: any.
 	ClientRate int64
-	// MaxTickets bounds the unanswered tickets of one stream. Default DefaultMaxTickets.
+	// MaxTickets bounds the unanswered tickets of one stream. Default 4096.
 	MaxTickets int
-	// MaxReadBytes bounds the array of one Read. Default DefaultMaxReadBytes.
+	// MaxReadBytes bounds the array of one Read. Default 1 GiB.
 	MaxReadBytes int64
 	// MaxReads bounds the Reads that are answered at a time, and the Plans; others wait. Default DefaultMaxReads.
 	MaxReads int
@@ -129,7 +124,7 @@ type Options struct {
 	MaxOpenings int
 	// MaxQueuedOpenings bounds those that wait for others; more are refused. Default DefaultMaxQueuedOpenings.
 	MaxQueuedOpenings int
-	// OpenTimeout bounds the opening of a dataset. Default DefaultOpenTimeout.
+	// OpenTimeout bounds the opening of a dataset. Default 10 minutes.
 	OpenTimeout time.Duration
 	// SendTimeout bounds the wait for a client that has credits to take the next part: such a client
 	// holds memory that others wait for. Its stream ends, and its connection soon after. Default DefaultSendTimeout.
@@ -143,9 +138,9 @@ type Options struct {
 	// DefaultIdleTimeout.
 	IdleTimeout time.Duration
 	// Reuse is for how long after a Describe of a spec with files in stores another one is answered
-	// without looking at the dataset again. Default DefaultReuse.
+	// without looking at the dataset again. Default 10 s.
 	Reuse time.Duration
-	// TrimAfter is how long a dataset without readers keeps the memory of its batches. Default DefaultTrimAfter.
+	// TrimAfter is how long a dataset without readers keeps the memory of its batches. Default 10 s.
 	TrimAfter time.Duration
 	// DrainTimeout bounds how long a server that stops waits for its streams. Default
 	// DefaultDrainTimeout.
@@ -162,20 +157,20 @@ func (o Options) withDefaults() Options {
 	o.PartBytes = cmp.Or(o.PartBytes, DefaultPartBytes)
 	o.MaxEngines = cmp.Or(o.MaxEngines, DefaultMaxEngines)
 	o.MaxStreams = cmp.Or(o.MaxStreams, DefaultMaxStreams)
-	o.MaxTickets = cmp.Or(o.MaxTickets, DefaultMaxTickets)
-	o.MaxReadBytes = cmp.Or(o.MaxReadBytes, DefaultMaxReadBytes)
+	o.MaxTickets = cmp.Or(o.MaxTickets, 4096)
+	o.MaxReadBytes = cmp.Or(o.MaxReadBytes, 1<<30)
 	o.MaxReads = cmp.Or(o.MaxReads, DefaultMaxReads)
 	o.MaxOpenings = cmp.Or(o.MaxOpenings, DefaultMaxOpenings)
 	o.MaxQueuedOpenings = cmp.Or(o.MaxQueuedOpenings, DefaultMaxQueuedOpenings)
-	o.OpenTimeout = cmp.Or(o.OpenTimeout, DefaultOpenTimeout)
+	o.OpenTimeout = cmp.Or(o.OpenTimeout, 10*time.Minute)
 	o.SendTimeout = cmp.Or(o.SendTimeout, DefaultSendTimeout)
 	o.StallTimeout = cmp.Or(o.StallTimeout, DefaultStallTimeout)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
 	o.MaxClientStreams = cmp.Or(o.MaxClientStreams, half(o.MaxStreams, 64))
 	o.MaxClientEngines = cmp.Or(o.MaxClientEngines, half(o.MaxEngines, 16))
 	o.MaxClientOpenings = cmp.Or(o.MaxClientOpenings, half(o.MaxOpenings+o.MaxQueuedOpenings, 64))
-	o.Reuse = cmp.Or(o.Reuse, DefaultReuse)
-	o.TrimAfter = cmp.Or(o.TrimAfter, DefaultTrimAfter)
+	o.Reuse = cmp.Or(o.Reuse, 10*time.Second)
+	o.TrimAfter = cmp.Or(o.TrimAfter, 10*time.Second)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, DefaultDrainTimeout)
 	o.Credentials = cmp.Or(o.Credentials, insecure.NewCredentials())
 	o.Logger = cmp.Or(o.Logger, slog.Default())
