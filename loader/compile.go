@@ -242,10 +242,7 @@ func (e *Engine) makePlannedTiles(keep bool) {
 	memory := e.options.MemoryBytes
 	batches := min(memory/busyBatches, e.BatchBytes()) * busyBatches
 	if bound := min(memory/plannedShare, memory-batches); bound > 0 {
-		share := procs.Memory() / keptShare
-		if total := e.options.Budget.Limit(); total > 0 {
-			share = min(share, total/keptBudgetShare)
-		}
+		share := e.mayKeep(procs.Memory() / keptShare)
 		if keep && share > bound {
 			e.tiles = pixels.NewKeptTiles(share, bound, e.options.Budget)
 		} else {
@@ -267,11 +264,15 @@ func (e *Engine) recodedBytes(keep bool) (most int64) {
 		e.options.MemoryBytes -= most
 		return most
 	}
-	most = procs.Memory() / recodedShare
+	return e.mayKeep(procs.Memory() / recodedShare)
+}
+
+// mayKeep returns how many of n bytes an engine may keep of the budget.
+func (e *Engine) mayKeep(n int64) int64 {
 	if total := e.options.Budget.Limit(); total > 0 {
-		most = min(most, total/keptBudgetShare)
+		return min(n, total/keptBudgetShare)
 	}
-	return most
+	return n
 }
 
 // closeTables closes the tables of all sources.
