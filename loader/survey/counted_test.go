@@ -91,7 +91,7 @@ func TestPartsThatDoNotFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &survey.Part{Fields: []survey.PartField{{Name: names[0], Bands: names[1:], Stats: p}}}
+		return &survey.Part{Fields: []survey.PartField{{Name: names[0], Bands: names[1:], Stats: []*moments.Field{p}}}}
 	}
 	mine := part([]string{"a", "x"}, 1)
 	for name, other := range map[string]*survey.Part{"none": {}, "of another name": part([]string{"b", "x"}, 1),

@@ -379,13 +379,8 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 			x.Mask, err = tiff.OpenMask(ctx, file, x, tiff.Limits{MaxChunk: o.MaxChunkBytes})
 		}
 	}
-	switch fault.KindOf(err) {
-	case fault.Unsupported, fault.Limit: // its tags still describe it
-		i.Unreadable = fault.Line(err)
-	default:
-		if err != nil {
-			return err
-		}
+	if err := i.refuse(err); err != nil {
+		return err
 	}
 	i.TIFF = tiffInfo(&meta, x)
 	if x == nil {
@@ -405,29 +400,30 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 	return err
 }
 
-// picture describes a PNG, JPEG or .npy file.
-func (i *FileInfo) picture(ctx context.Context, r source.Reader, o resources.Options) error {
-	index, err := picture.Open(ctx, r, chunk.Axes{}, o.MaxChunkBytes)
+// refuse notes that a raster is unsupported or too large, whose header may still describe it. It returns other errors.
+func (i *FileInfo) refuse(err error) error {
 	switch fault.KindOf(err) {
 	case fault.Unsupported, fault.Limit:
 		i.Unreadable = fault.Line(err)
 		return nil
 	}
+	return err
+}
+
+// picture describes a PNG, JPEG or .npy file.
+func (i *FileInfo) picture(ctx context.Context, r source.Reader, o resources.Options) error {
+	index, err := picture.Open(ctx, r, chunk.Axes{}, o.MaxChunkBytes)
 	if err == nil {
 		i.Raster, i.index = rasterInfo(index), index
 	}
-	return err
+	return i.refuse(err)
 }
 
 // virtual describes a virtual raster.
 func (i *FileInfo) virtual(ctx context.Context, o resources.Options) error {
 	asset, meta, err := catalog.OpenAsset(ctx, o.Opener, i.uri, o.MaxChunkBytes)
-	if fault.KindOf(err) == fault.Unsupported || fault.KindOf(err) == fault.Limit {
-		i.Unreadable = fault.Line(err)
-		return nil
-	}
 	if err != nil {
-		return err
+		return i.refuse(err)
 	}
 	i.Raster, i.index = rasterInfo(asset.Index), asset.Index
 	i.VRT = &VRTInfo{EPSG: meta.EPSG, Transform: meta.Transform, BandNames: asset.Names,

@@ -66,33 +66,32 @@ type Part struct {
 
 // PartField has the statistics of one raster of a field.
 type PartField struct {
-	Name  string         `json:"name"`
-	Bands []string       `json:"bands"` // the band descriptions of the first file; nil if it has none
-	Stats *moments.Field `json:"-"`
-	State []byte         `json:"state"` // Stats as bytes (moments.Field.AppendState), while written or read
-	// Others has the statistics of rasters of other dtypes than the first one, in the order of dtypes; States has their
-	// states.
-	Others []*moments.Field `json:"-"`
-	States [][]byte         `json:"states,omitempty"`
+	Name  string   `json:"name"`
+	Bands []string `json:"bands"` // the band descriptions of the first file; nil if it has none
+	// Stats are the statistics of each dtype: of the first raster, and then of the others in the order of dtypes.
+	Stats []*moments.Field `json:"-"`
+	// State and States are the first of Stats and the others as bytes (moments.Field.AppendState), while written or
+	// read.
+	State  []byte   `json:"state"`
+	States [][]byte `json:"states,omitempty"`
 }
 
-// other returns the statistics of a dtype, or nil.
-func (f *PartField) other(dtype chunk.DType) *moments.Field {
-	for _, o := range append([]*moments.Field{f.Stats}, f.Others...) {
-		if o.DType() == dtype {
-			return o
-		}
+// of returns the statistics of a dtype, or nil.
+func (f *PartField) of(dtype chunk.DType) *moments.Field {
+	i := slices.IndexFunc(f.Stats, func(known *moments.Field) bool { return known.DType() == dtype })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return f.Stats[i]
 }
 
 // merge adds the samples of o, whose rasters may have other dtypes.
 func (f *PartField) merge(o *moments.Field) error {
-	if o.Bands() != f.Stats.Bands() {
+	if o.Bands() != f.Stats[0].Bands() {
 		return fault.New(fault.Corrupt, "part", fault.NoOffset, "the field %q has %d bands, and in others %d", f.Name,
-			o.Bands(), f.Stats.Bands())
+			o.Bands(), f.Stats[0].Bands())
 	}
-	if mine := f.other(o.DType()); mine != nil {
+	if mine := f.of(o.DType()); mine != nil {
 		return mine.Merge(o)
 	}
 	added, err := moments.NewField(o.DType(), o.Bands())
@@ -102,8 +101,8 @@ func (f *PartField) merge(o *moments.Field) error {
 	if err != nil {
 		return err
 	}
-	f.Others = append(f.Others, added)
-	slices.SortFunc(f.Others, func(a, b *moments.Field) int { return cmp.Compare(a.DType(), b.DType()) })
+	f.Stats = append(f.Stats, added)
+	slices.SortFunc(f.Stats[1:], func(a, b *moments.Field) int { return cmp.Compare(a.DType(), b.DType()) })
 	return nil
 }
 
@@ -141,8 +140,8 @@ const maxPart = 4 << 30 / 3
 func (p *Part) Write(w io.Writer) error {
 	written := Part{Samples: p.Samples, Skipped: p.Skipped}
 	for _, f := range p.Fields {
-		f.State, f.States = f.Stats.AppendState(nil), nil
-		for _, o := range f.Others {
+		f.State, f.States = f.Stats[0].AppendState(nil), nil
+		for _, o := range f.Stats[1:] {
 			f.States = append(f.States, o.AppendState(nil))
 		}
 		written.Fields = append(written.Fields, f)
@@ -190,13 +189,13 @@ func (p *Part) parse() error {
 	}
 	for i := range p.Fields {
 		field := &p.Fields[i]
-		field.Stats, field.Others = parsed[0], nil
-		for _, o := range parsed[1 : 1+len(field.States)] {
-			if field.other(o.DType()) != nil || o.Bands() != field.Stats.Bands() {
+		field.Stats = nil
+		for _, o := range parsed[:1+len(field.States)] {
+			if field.of(o.DType()) != nil || o.Bands() != parsed[0].Bands() {
 				return fault.New(fault.Corrupt, "part", fault.NoOffset, "field %q: states of %s do not fit together",
 					field.Name, o.DType())
 			}
-			field.Others = append(field.Others, o)
+			field.Stats = append(field.Stats, o)
 		}
 		parsed = parsed[1+len(field.States):]
 	}
@@ -215,7 +214,7 @@ func (p *Part) Merge(q *Part) error {
 			return fault.New(fault.Corrupt, "part", fault.NoOffset,
 				"it has the field %q, and others %q, or other bands", added.Name, field.Name)
 		}
-		for _, o := range append([]*moments.Field{added.Stats}, added.Others...) {
+		for _, o := range added.Stats {
 			if err := field.merge(o); err != nil {
 				return err
 			}
@@ -232,7 +231,7 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 		Version: stats.ReportVersion, Samples: p.Samples, Skipped: p.Skipped, Fields: map[string]stats.FieldReport{},
 	}
 	for _, field := range p.Fields {
-		report, _ := moments.Joined(append([]*moments.Field{field.Stats}, field.Others...)...) // of as many bands
+		report, _ := moments.Joined(field.Stats...) // of as many bands
 		if len(field.Bands) == len(report.Bands) {
 			for b := range report.Bands {
 				report.Bands[b].Name = field.Bands[b]

@@ -95,7 +95,7 @@ func measure(
 	out := &Part{}
 	for k, raster := range made.rasters {
 		out.Fields = append(out.Fields, PartField{Name: sp.Fields[raster.field].Name, Bands: raster.names,
-			Stats: total[k]})
+			Stats: []*moments.Field{total[k]}})
 	}
 	// Each worker has accumulators of its own, so samples need no lock.
 	var parts [][]dtypeStats
