@@ -140,6 +140,19 @@ func checkArrays(t *testing.T, table *catalog.Table, open source.Opener, fields 
 	return nil
 }
 
+// TestOneArray: an archive is no raster, however many arrays it has.
+func TestOneArray(t *testing.T) {
+	one := npz(t, zip.Store, "a.npy", string(npy("4, 5", make([]byte, 20))))
+	for content, says := range map[string]string{one: `it holds the arrays a: name one, as in "{id}.npz::a"`,
+		npz(t, zip.Store, "a.txt", "x"): "it has no arrays"} {
+		path := filepath.Join(folder.Of(t, "x.npz="+content), "x.npz")
+		if _, _, err := catalog.OpenAsset(t.Context(), &openers.Files{}, path, 0); fault.KindOf(err) == 0 ||
+			!strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
+
 // TestHostileArchives: archives of arrays whose directory or headers lie are refused, and take little memory.
 func TestHostileArchives(t *testing.T) {
 	good := npz(t, zip.Store, "a.npy", string(npy("4, 5", make([]byte, 20))))

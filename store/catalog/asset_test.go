@@ -111,6 +111,9 @@ func TestSmallRasters(t *testing.T) {
 			}
 		}
 	}
+	if r := (&catalog.Asset{Bytes: make([]byte, 4)}).Reader(); r.Size() != 4 {
+		t.Errorf("four bytes are %d", r.Size())
+	}
 	for _, o := range []*object{{reading: errors.New("read")}, {close: errors.New("close")},
 		{reading: errors.New("read"), close: errors.New("close")}} {
 		o.data = folder.TIFF(2, 3, 0)
@@ -395,8 +398,14 @@ func TestOverviewFiles(t *testing.T) {
 			t.Errorf("%s without the file: %v, %v", uri, found, err)
 		}
 	}
-	other := *a.Index
-	other.Bands++
+	for name, n := range map[string]int{"pyramid.tif": 2, "both.tif": 1, "plain.tif": 0} { // as GDAL reads them
+		file := source.Memory(testfile.Read(t, filepath.Join(dir, name)))
+		b, _, err := catalog.OpenAsset(t.Context(), folder.OneFile(file), name, 0)
+		inside, finding := catalog.Overviews(t.Context(), file, b.Index, 0)
+		if errors.Join(err, finding) != nil || len(inside) != n {
+			t.Errorf("%s holds %d overviews, want %d, %v", name, len(inside), n, errors.Join(err, finding))
+		}
+	}
 	for says, c := range map[string]struct {
 		x    *chunk.Index
 		file []byte

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -620,7 +619,7 @@ func (t *Table) values(field int) *columns.Column {
 
 func (t *Table) checkRow(row int64) {
 	if row < 0 || row >= t.n {
-		panic("catalog: row " + strconv.FormatInt(row, 10) + " of " + strconv.FormatInt(t.n, 10))
+		panic(fmt.Sprintf("catalog: row %d of %d", row, t.n))
 	}
 }
 

@@ -163,6 +163,35 @@ func TestGlobOfFiles(t *testing.T) {
 	}
 }
 
+// TestGlobOfObjects: a pattern of a store stands for its objects, and for itself where it matches none.
+func TestGlobOfObjects(t *testing.T) {
+	b := bucket{folder.Of(t, "d/a.tif", "d/b.tif", "d/c.txt=")}
+	for pattern, want := range map[string]string{"s3://bucket/d/*.tif": "[s3://bucket/d/a.tif s3://bucket/d/b.tif]",
+		"s3://bucket/none/*.tif": "[s3://bucket/none/*.tif]", "s3://bucket/d/x*.tif": "[s3://bucket/d/x*.tif]",
+		"s3://bucket/d/a.tif": "[s3://bucket/d/a.tif]"} {
+		if got, err := catalog.Glob(t.Context(), b, pattern); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%s: %q, %v, want %s", pattern, got, err, want)
+		}
+	}
+}
+
+// TestPathsOfArrays: arrays of a store are paired by their paths.
+func TestPathsOfArrays(t *testing.T) {
+	fields := []catalog.Source{{Field: "x", Pattern: "{id}/x"}, {Field: "y", Pattern: "{id}/y"}}
+	paths := []string{"a/x", "a/y", "b/x", "b/y"}
+	table, err := catalog.OfArrays(t.Context(), "s.zarr", paths, fields, catalog.Options{})
+	if err != nil || table.Len() != 2 || len(table.Fingerprint()) != 32 {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(valuesOf(t, table, 0), valuesOf(t, table, 1)); got != "[a/x b/x] [a/y b/y]" {
+		t.Errorf("pairs %s", got)
+	}
+	_, err = catalog.OfArrays(t.Context(), "s.zarr", paths[:3], fields, catalog.Options{})
+	if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "no array b/y") {
+		t.Errorf("an array that lacks: %v", err)
+	}
+}
+
 // TestHalves: folders of images and of masks with the same names call for a pattern each.
 func TestHalves(t *testing.T) {
 	for _, c := range []struct{ files, want []string }{

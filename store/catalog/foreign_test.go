@@ -25,13 +25,14 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 		"cube.hdr": "ENVI\nsamples = 3\n", "rows.geojson": `{"type":"FeatureCollection"}`,
 		"broken.img": "II*\x00\x00\x00\x00\x00",
 		"noise.dat":  "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "broken.hdr": "ENVI\n",
+		"plain.dat": "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "plain.hdr": "a text of its own",
 	} {
 		testfile.Write(t, filepath.Join(dir, name), []byte(content))
 	}
 	for name, want := range map[string]string{
 		"chip.jxl": "a JPEG XL image", "chip.tif": "a JPEG XL image", "scene.img": "HFA", "scene.dat": "an ENVI raster",
 		"scene.hdr": "header of an ENVI raster",
-		"cube":      "an ENVI raster", "rows.geojson": "GeoJSON", "broken.img": "", "noise.dat": "",
+		"cube":      "an ENVI raster", "rows.geojson": "GeoJSON", "broken.img": "", "noise.dat": "", "plain.dat": "",
 	} {
 		_, _, err := catalog.OpenAsset(context.Background(), &openers.Files{}, filepath.Join(dir, name), 0)
 		kind := fault.Unsupported

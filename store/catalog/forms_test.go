@@ -384,6 +384,10 @@ func TestOutages(t *testing.T) {
 				return nil, err
 			}
 			defer file.Close()
+			_, closer, err := catalog.ReadTable(t.Context(), files, filepath.Join(dir, path))
+			if err != nil || closer.Close() != nil {
+				return nil, err
+			}
 			if catalog.IsParquet(path) {
 				return tableinfo.Parquet(t.Context(), file)
 			}

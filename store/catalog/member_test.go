@@ -33,7 +33,8 @@ func TestMembersOutOfPlace(t *testing.T) {
 		Size   int64  `parquet:"size"`
 	}
 	rows := []member{
-		{"a.tacozip::x", blob, 10, 1006, 5000},
+		{"a.tacozip::x", blob, 10, 1006, 5000}, {"a.tacozip::x", blob, 10, 1006, 1016},
+		{"a.tacozip::x", blob, 0, 1006, 1006}, {"a.tacozip::x", blob, 0, 1006, 0},
 		{"a.tacozip::x", blob, math.MaxInt64 - 500, 1006, 0}, {"a.tacozip::x", blob, math.MaxInt64 - 500, 1006, -1},
 		{"a.tacozip::x", blob, 10, math.MaxInt64, 0}, {"a.tacozip::x", blob, 10, 1005, 5000},
 		{"a.tacozip::x", blob, 4000, 1006, 5000},
@@ -49,8 +50,8 @@ func TestMembersOutOfPlace(t *testing.T) {
 	for i := range rows {
 		a, err := tab.Asset(t.Context(), 0, int64(i))
 		switch {
-		case i == 0:
-			if err != nil || a.Index.Ranges[0].Off != 1010 || a.Member != "x" {
+		case i < 4:
+			if err != nil || a.Index.Ranges[0].Off != 1000+rows[i].Offset || a.Member != "x" {
 				t.Errorf("%+v, %v", a, err)
 			}
 		case !errors.Is(err, fault.Corrupt):

@@ -60,6 +60,12 @@ func drawGround(r *rapid.T) (g groundRow) {
 	x, y := 5e5+one("x", 0, 0, 0, 4, 100), 4.6e6+one("y", 0, 0, 0, 100)
 	a, e := one("columns", 10, 10, 10, -10), one("rows", -10, -10, -10, 10)
 	b, d := one("b", 0, 0, 0, 1), one("d", 0, 0, 0, 1)
+	if a < 0 { // the same bounds
+		x += 40
+	}
+	if e > 0 {
+		y -= 80
+	}
 	if code := one("code", -2, 32630, 32630, 25830, 32631, 4711, math.MaxInt32, 1<<31, -1); code != -2 {
 		n := int64(code)
 		g.EPSG = &n

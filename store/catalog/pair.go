@@ -60,7 +60,7 @@ func (m *matched) row(sample string) (row int64, key string, ok bool) {
 	if key = sample; m.names != nil {
 		values, own := strings.Split(sample, keySeparator), make([]string, len(m.names))
 		for i, k := range m.names {
-			own[i] = values[min(k, len(values)-1)]
+			own[i] = values[k]
 		}
 		key = strings.Join(own, keySeparator)
 	}
@@ -105,17 +105,17 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 	}
 	switch {
 	case len(all) == 0:
-		return nil, -1, fault.New(fault.NotFound, "pattern", fault.NoOffset,
+		return nil, 0, fault.New(fault.NotFound, "pattern", fault.NoOffset,
 			"%q has no name such as {id}, which stands for any text", texts[0])
 	case !slices.ContainsFunc(fields, func(s Source) bool { return s.Pattern != "" && !s.Beside }):
 		i := slices.IndexFunc(fields, func(s Source) bool { return s.Beside })
-		return nil, -1, noField(fields[i], fault.NotFound, "{%s} of its pattern %q is from a raster field's pattern, "+
+		return nil, 0, noField(fields[i], fault.NotFound, "{%s} of its pattern %q is from a raster field's pattern, "+
 			"and there is none: give the image one, such as \"{%[1]s}.tif\"", all[0], fields[i].Pattern)
 	case first < 0 && lacking >= 0:
-		return nil, -1, noField(fields[lacking], fault.Unsupported, "the files of one field are the samples, and "+
+		return nil, 0, noField(fields[lacking], fault.Unsupported, "the files of one field are the samples, and "+
 			"all fields that have the names {%s} may lack: give one that each sample has", strings.Join(all, "}, {"))
 	case first < 0:
-		return nil, -1, fault.New(fault.NotFound, "patterns", fault.NoOffset, "no field of files has all of the names "+
+		return nil, 0, fault.New(fault.NotFound, "patterns", fault.NoOffset, "no field of files has all of the names "+
 			"{%s}: each file of such a field is a sample, and * stands for text that need not agree",
 			strings.Join(all, "}, {"))
 	}

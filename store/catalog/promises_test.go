@@ -279,7 +279,17 @@ func TestPageCounter(t *testing.T) {
 	if err != nil || stands.Member != "5/chip" {
 		t.Errorf("%+v, %v", stands.Member, err)
 	}
+	file, most := table.PageBytes()
+	if file != src || most < 3*3600 || !table.Announces() {
+		t.Errorf("pages of %d bytes of %s, announced %v", most, file, table.Announces())
+	}
+	table.Announce(0, 5)()
+	counter.Announce(0, 5)()
 	all := folder.Open(t, src, catalog.Options{}, field)
+	if file, most := all.PageBytes(); file != "" || most != 0 || all.Announces() {
+		t.Errorf("pages that fit: %d bytes of %s, announced %v", most, file, all.Announces())
+	}
+	all.Announce(0, 5)()
 	if none, err := all.NewPageCounter(t.Context()); none != nil || err != nil {
 		t.Errorf("pages that fit: %+v, %v", none, err)
 	}

@@ -291,9 +291,27 @@ func TestImageOfATable(t *testing.T) {
 	if got := folder.IDs(t, table); !slices.Equal(got, []string{"0/photo", "1/photo"}) {
 		t.Errorf("ids %q", got)
 	}
+	prints := map[string]bool{table.Fingerprint(): true}
+	for _, i := range []int{3, 2} { // the same bytes are the same table
+		other := filepath.Join(t.TempDir(), "t.parquet")
+		writeTable(t, other, []row{{1, nil, grey[0], grey[1]}, {2, &note, grey[i], grey[1]}}, nil)
+		prints[folder.Open(t, other, catalog.Options{}).Fingerprint()] = true
+	}
+	if len(prints) != 2 {
+		t.Errorf("%d fingerprints of two tables", len(prints))
+	}
 	notes := folder.Open(t, path, catalog.Options{}, catalog.Source{Field: "note"}, catalog.Source{Field: "other"})
 	if notes.Kind(0) != catalog.Raster || notes.Kind(1) != catalog.Raster {
 		t.Errorf("kinds %v and %v", notes.Kind(0), notes.Kind(1))
+	}
+	writeTable(t, path, []row{{1, nil, grey[0], nil}, {2, nil, []byte("<VRTDataset/>"), nil}}, nil)
+	virtual := folder.Open(t, path, catalog.Options{}, catalog.Source{Field: "photo"})
+	_, err := virtual.Asset(t.Context(), 0, 1)
+	_, _, alone := catalog.OpenAsset(t.Context(), folder.OneFile("<VRTDataset/>"), "a.vrt", 0)
+	for _, err := range []error{err, alone} {
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "inside another file") {
+			t.Errorf("a virtual raster: %v", err)
+		}
 	}
 	for name, bad := range map[string]string{"no raster": "hello", "a broken one": string(grey[0][:20])} {
 		writeTable(t, path, []row{{1, nil, grey[0], nil}, {2, nil, []byte(bad), nil}}, nil)
@@ -399,6 +417,7 @@ func (c *closing) Close() error {
 // TestOpenersAreClosed: a table closes what it has opened, and not what it was given.
 func TestOpenersAreClosed(t *testing.T) {
 	dir := folder.Of(t, "a.tif", "t.csv=image\na.tif\n")
+	folder.Index(t, filepath.Join(dir, "c.parquet"), build.Options{}, filepath.Join(dir, "a.tif"))
 	opened := func() int {
 		files, _ := os.ReadDir("/proc/self/fd")
 		return len(files)
@@ -408,7 +427,7 @@ func TestOpenersAreClosed(t *testing.T) {
 	for i := range 24 {
 		given := &closing{}
 		o := []catalog.Options{{Opener: given}, {Opener: given, Roots: []string{dir}}, {}, {Roots: []string{dir}}}[i%4]
-		table, err := catalog.Open(t.Context(), filepath.Join(dir, "t.csv"), nil, o)
+		table, err := catalog.Open(t.Context(), filepath.Join(dir, []string{"t.csv", "c.parquet"}[i/4%2]), nil, o)
 		if err == nil {
 			_, err = table.Asset(t.Context(), 0, 0)
 		}
@@ -422,5 +441,40 @@ func TestOpenersAreClosed(t *testing.T) {
 	}
 	if after := opened(); after > before+4 {
 		t.Errorf("%d files are open after closing %d tables, %d before", after, len(tables), before)
+	}
+}
+
+// TestReadTable: a table is read with all of its columns, until it is closed.
+func TestReadTable(t *testing.T) {
+	dir := folder.Of(t, "t.csv=n,code\n1,0012\n2,7\n")
+	type row struct {
+		N    int64  `parquet:"n"`
+		Code string `parquet:"code"`
+	}
+	writeTable(t, filepath.Join(dir, "t.parquet"), []row{{1, "0012"}, {2, "7"}}, nil)
+	for _, name := range []string{"t.csv", "t.parquet"} {
+		table, closer, err := catalog.ReadTable(t.Context(), &openers.Files{}, filepath.Join(dir, name), "code")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for column, want := range map[string]string{"n": "[1 2]", "code": `["0012" "7"]`} {
+			values, err := table.Column(t.Context(), column)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("[%s %s]", values.AppendJSON(nil, 0), values.AppendJSON(nil, 1)); got != want {
+				t.Errorf("%s of %s: %s, want %s", column, name, got, want)
+			}
+		}
+		if err := closer.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	folder.Write(t, filepath.Join(dir, "t.parquet"), "no table")
+	for _, name := range []string{"t.parquet", "none.csv"} {
+		if _, _, err := catalog.ReadTable(t.Context(), &openers.Files{}, filepath.Join(dir, name)); fault.KindOf(err) ==
+			0 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -101,6 +101,13 @@ func TestNamesOfFiles(t *testing.T) {
 	}
 }
 
+// TestNamesOfRows: rows are numbered as people do.
+func TestNamesOfRows(t *testing.T) {
+	if got := rowName(120) + " " + cellName(120, "x"); got != "row 120 120/x" {
+		t.Error(got)
+	}
+}
+
 // TestSides: the sides of a raster that a cell may have. A query has at most 2^31-1 rows.
 func TestSides(t *testing.T) {
 	for _, c := range []struct {

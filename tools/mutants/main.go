@@ -51,7 +51,7 @@ type mutant struct {
 // key is how equivalent.txt names the mutant.
 func (m *mutant) key() string {
 	lines := bytes.Split(m.source, []byte("\n"))
-	return fmt.Sprintf("%s: %s => %s", m.file, bytes.TrimSpace(lines[m.line-1]), m.is)
+	return strings.TrimSpace(fmt.Sprintf("%s: %s => %s", m.file, bytes.TrimSpace(lines[m.line-1]), m.is))
 }
 
 func run(out *os.File, packages []string, tests string, count int, seed uint64) error {
