@@ -37,11 +37,8 @@ func encodedSize(n uint64) int { return (bits.Len64(max(n, 1))-1)/8 + 1 }
 
 // btree2 visits the records of a version 2 B-tree in their order.
 func (w *walk) btree2(addr uint64, kind byte, visit func(record *block) error) error {
-	b, err := w.checkedBlock(btree2Part, addr, uint64(16+w.offsetSize+2+w.lengthSize+4), "BTHD")
+	b, err := w.checkedBlock(btree2Part, addr, uint64(16+w.offsetSize+2+w.lengthSize+4), "BTHD", 0)
 	if err != nil {
-		return err
-	}
-	if _, err := b.version(0); err != nil {
 		return err
 	}
 	tree := &btree2{w: w, kind: b.u8(), nodeSize: int(b.u32()), recordSize: b.u16(), visit: visit}
@@ -97,11 +94,8 @@ func (t *btree2) node(addr uint64, level, count int) error {
 	if level > 0 {
 		size, signature = size+(count+1)*own.pointer, "BTIN"
 	}
-	b, err := t.w.checkedBlock(btree2Part, addr, uint64(size), signature)
+	b, err := t.w.checkedBlock(btree2Part, addr, uint64(size), signature, 0)
 	if err != nil {
-		return err
-	}
-	if _, err := b.version(0); err != nil {
 		return err
 	}
 	if kind := b.u8(); kind != t.kind {

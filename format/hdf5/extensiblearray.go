@@ -20,11 +20,8 @@ type extensibleArray struct {
 
 // extensibleArray visits the entries of an extensible array.
 func (w *walk) extensibleArray(addr uint64, kind byte, visit func(number uint64, b *block) error) error {
-	b, err := w.checkedBlock(extensibleArrayPart, addr, uint64(12+6*w.lengthSize+w.offsetSize+4), "EAHD")
+	b, err := w.checkedBlock(extensibleArrayPart, addr, uint64(12+6*w.lengthSize+w.offsetSize+4), "EAHD", 0)
 	if err != nil {
-		return err
-	}
-	if _, err := b.version(0); err != nil {
 		return err
 	}
 	a := &extensibleArray{elements: elements{w: w, kind: b.u8(), size: int(b.u8()), visit: visit}}

@@ -148,17 +148,17 @@ func (w *walk) block(part string, addr, n uint64) (*block, error) {
 	return &block{file: w.file, part: part, addr: addr, all: b}, err
 }
 
-// signedBlock reads a structure that begins with a signature.
-func (w *walk) signedBlock(part string, addr, n uint64, signature string) (*block, error) {
+// signedBlock reads a structure that begins with a signature, and with a version if one is given.
+func (w *walk) signedBlock(part string, addr, n uint64, signature string, version ...byte) (*block, error) {
 	b, err := w.block(part, addr, n)
 	if err != nil {
 		return nil, err
 	}
-	return b, b.signature(signature)
+	return b, b.signature(signature, version...)
 }
 
-// checkedBlock reads a structure that begins with a signature and ends with a checksum.
-func (w *walk) checkedBlock(part string, addr, n uint64, signature string) (*block, error) {
+// checkedBlock is signedBlock of a structure that ends with a checksum.
+func (w *walk) checkedBlock(part string, addr, n uint64, signature string, version ...byte) (*block, error) {
 	b, err := w.block(part, addr, n)
 	if err == nil {
 		err = b.checked()
@@ -166,7 +166,7 @@ func (w *walk) checkedBlock(part string, addr, n uint64, signature string) (*blo
 	if err != nil {
 		return nil, err
 	}
-	return b, b.signature(signature)
+	return b, b.signature(signature, version...)
 }
 
 // of returns a structure that lies in other bytes.
@@ -221,12 +221,16 @@ func (b *block) fail(format string, args ...any) error {
 	return corrupt(b.part, b.addr, format, args...)
 }
 
-// signature checks the bytes at the front.
-func (b *block) signature(want string) error {
+// signature checks the bytes at the front, and the version behind them if one is given.
+func (b *block) signature(want string, version ...byte) error {
 	if got := b.take(len(want)); string(got) != want {
 		return b.fail("begins with %q, not %q", got, want)
 	}
-	return nil
+	if len(version) == 0 {
+		return nil
+	}
+	_, err := b.version(version...)
+	return err
 }
 
 // version checks a byte that must be one of a few.

@@ -55,11 +55,8 @@ func isSet(b []byte, bit uint64) bool { return bit/8 < uint64(len(b)) && b[bit/8
 
 // fixedArray visits the entries of a fixed array.
 func (w *walk) fixedArray(addr uint64, kind byte, visit func(number uint64, b *block) error) error {
-	b, err := w.checkedBlock(fixedArrayPart, addr, uint64(8+w.lengthSize+w.offsetSize+4), "FAHD")
+	b, err := w.checkedBlock(fixedArrayPart, addr, uint64(8+w.lengthSize+w.offsetSize+4), "FAHD", 0)
 	if err != nil {
-		return err
-	}
-	if _, err := b.version(0); err != nil {
 		return err
 	}
 	e := &elements{w: w, kind: b.u8(), size: int(b.u8()), visit: visit}

@@ -25,11 +25,9 @@ type fractalHeap struct {
 
 // fractalHeap reads the header of a fractal heap.
 func (w *walk) fractalHeap(addr uint64) (*fractalHeap, error) {
-	b, err := w.signedBlock(fractalHeapPart, addr, uint64(4+1+2+2+1+4+12*w.lengthSize+3*w.offsetSize+2+2+2+2+4), "FRHP")
+	size := uint64(4 + 1 + 2 + 2 + 1 + 4 + 12*w.lengthSize + 3*w.offsetSize + 2 + 2 + 2 + 2 + 4)
+	b, err := w.signedBlock(fractalHeapPart, addr, size, "FRHP", 0)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := b.version(0); err != nil {
 		return nil, err
 	}
 	h := &fractalHeap{w: w, addr: addr, idSize: b.u16()}

@@ -27,11 +27,8 @@ func (w *walk) globalObject(addr uint64, index uint32) ([]byte, error) {
 // globalHeap reads a global heap collection.
 func (w *walk) globalHeap(addr uint64) (map[uint32][]byte, error) {
 	front := 8 + w.lengthSize // of the collection and of each object
-	head, err := w.signedBlock(globalHeapPart, addr, uint64(front), "GCOL")
+	head, err := w.signedBlock(globalHeapPart, addr, uint64(front), "GCOL", 1)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := head.version(1); err != nil {
 		return nil, err
 	}
 	head.take(3)

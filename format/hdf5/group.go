@@ -151,11 +151,8 @@ const symbolPart = "symbol table"
 
 // symbols visits the links of a symbol table node.
 func (w *walk) symbols(addr uint64, names *block, visit func(link) error) error {
-	head, err := w.signedBlock(symbolPart, addr, 8, "SNOD")
+	head, err := w.signedBlock(symbolPart, addr, 8, "SNOD", 1)
 	if err != nil {
-		return err
-	}
-	if _, err := head.version(1); err != nil {
 		return err
 	}
 	head.take(1)

@@ -6,11 +6,8 @@ const localHeapPart = "local heap"
 
 // localHeap returns the data of the local heap at an address: the names of an old group.
 func (w *walk) localHeap(addr uint64) (*block, error) {
-	b, err := w.signedBlock(localHeapPart, addr, uint64(8+2*w.lengthSize+w.offsetSize), "HEAP")
+	b, err := w.signedBlock(localHeapPart, addr, uint64(8+2*w.lengthSize+w.offsetSize), "HEAP", 0)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := b.version(0); err != nil {
 		return nil, err
 	}
 	b.take(3)
