@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // Concat returns the rows of several tables one after the other, with the columns that mode selects, in the order in
@@ -104,10 +105,7 @@ func (j *joined) load(ctx context.Context, k int) (*Vector, error) {
 func Missing(tables []*Table, names []string, mode column.Mode) (messages []string) {
 	columns, lacking := columnNames(tables)
 	for _, c := range columns {
-		var without []string
-		for _, i := range lacking[c] {
-			without = append(without, names[i])
-		}
+		without := num.Pick(names, lacking[c])
 		const shown = 5
 		if n := len(without); n > shown {
 			without = append(without[:shown], fmt.Sprintf("%d more", n-shown))

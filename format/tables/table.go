@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/keylock"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // Table is a number of named columns of equal length. A column's values are loaded on first use. It is immutable, and
@@ -126,11 +127,9 @@ func (t *Table) Take(rows []int) *Table {
 
 // Select returns the table of the columns with these numbers, in that order.
 func (t *Table) Select(columns []int) *Table {
-	cols := make([]Column, len(columns))
-	for k, i := range columns {
-		cols[k] = t.cols[i]
-	}
-	return New(t.n, cols, func(ctx context.Context, k int) (*Vector, error) { return t.At(ctx, columns[k]) })
+	return New(t.n, num.Pick(t.cols, columns), func(ctx context.Context, k int) (*Vector, error) {
+		return t.At(ctx, columns[k])
+	})
 }
 
 // Without returns the table without the columns of a name.

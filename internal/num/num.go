@@ -1,4 +1,4 @@
-// Package num makes slices of numbers.
+// Package num makes slices: of numbers, and of values by their numbers.
 package num
 
 // Number is a type of row numbers, indices and samples.
@@ -20,6 +20,15 @@ func As[T, S Number](list []S) []T {
 	out := make([]T, len(list))
 	for i, v := range list {
 		out[i] = T(v)
+	}
+	return out
+}
+
+// Pick returns the values at some positions, in the order of these.
+func Pick[T any, I ~int | ~int32 | ~uint8](values []T, at []I) []T {
+	out := make([]T, len(at))
+	for i, k := range at {
+		out[i] = values[k]
 	}
 	return out
 }

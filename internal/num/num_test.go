@@ -22,3 +22,9 @@ func TestAs(t *testing.T) {
 		t.Errorf("float64 as float32: %v", got)
 	}
 }
+
+func TestPick(t *testing.T) {
+	if got := Pick([]string{"a", "b", "c"}, []uint8{2, 0, 2}); !slices.Equal(got, []string{"c", "a", "c"}) {
+		t.Errorf("positions 2, 0 and 2: %q", got)
+	}
+}

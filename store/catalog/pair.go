@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -379,11 +380,7 @@ func (m *matched) sort(ctx context.Context, uris *columns.Column) error {
 		paths[i], order[i] = string(cell.Text), i
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(paths[a], paths[b]) })
-	keys, rows := make([]string, len(order)), make([]int64, len(order))
-	for i, k := range order {
-		keys[i], rows[i] = m.keys[k], m.rows[k]
-	}
-	m.keys, m.rows = keys, rows
+	m.keys, m.rows = num.Pick(m.keys, order), num.Pick(m.rows, order)
 	return nil
 }
 

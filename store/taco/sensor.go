@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // Sensor is the instrument of a dataset's images, with its bands.
@@ -87,11 +88,7 @@ func ParseSensor(text string) (Sensor, error) {
 	if err != nil {
 		return sensor, err
 	}
-	bands := sensor.Bands
-	sensor.Bands = nil
-	for _, i := range places {
-		sensor.Bands = append(sensor.Bands, bands[i])
-	}
+	sensor.Bands = num.Pick(sensor.Bands, places)
 	return sensor, nil
 }
 

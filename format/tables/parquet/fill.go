@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // Take returns the values of some rows, in that order. It shares memory with v.
@@ -12,10 +13,7 @@ func (v *Values) Take(rows []int32) *Values {
 	out := *v
 	out.n, out.at, out.full = len(rows), rows, !v.HasNulls()
 	if v.at != nil {
-		out.at = make([]int32, len(rows))
-		for i, r := range rows {
-			out.at[i] = v.at[r]
-		}
+		out.at = num.Pick(v.at, rows)
 	}
 	return &out
 }

@@ -56,13 +56,10 @@ func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error
 	if err != nil {
 		return nil, err
 	}
-	out := num.As[int](got.Tables[0])
 	if numbers != nil {
-		for i, r := range out {
-			out[i] = numbers[r]
-		}
+		return num.Pick(numbers, got.Tables[0]), nil
 	}
-	return out, nil
+	return num.As[int](got.Tables[0]), nil
 }
 
 // Sort returns the numbers of a table's rows in the order of a column. NULLs come last, equal rows keep their order.

@@ -403,19 +403,10 @@ func (l *Listing) sort() {
 	}
 	order := num.Range[int32](0, len(l.Paths))
 	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(l.Paths[a], l.Paths[b]) })
-	l.Paths, l.Sizes = ordered(l.Paths, order), ordered(l.Sizes, order)
+	l.Paths, l.Sizes = num.Pick(l.Paths, order), num.Pick(l.Sizes, order)
 	if l.Etags != nil {
-		l.Etags = ordered(l.Etags, order)
+		l.Etags = num.Pick(l.Etags, order)
 	}
-}
-
-// ordered returns values in another order.
-func ordered[T any](values []T, order []int32) []T {
-	out := make([]T, len(order))
-	for i, k := range order {
-		out[i] = values[k]
-	}
-	return out
 }
 
 // Outside reports whether a path or pattern of files leads out of the folder that is listed.

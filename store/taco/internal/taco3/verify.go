@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/zipdir"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
@@ -217,10 +218,7 @@ func (c *reader) verifyChildren(l *levelTable, p int, rows []int32) error {
 		}
 		return nil
 	}
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = l.ids[row]
-	}
+	names := num.Pick(l.ids, rows)
 	order, wrong := c.coll.structure.Order(l.folder, names)
 	for i := range names {
 		if wrong == names[i] || wrong == "" && order[i] != i {

@@ -3,6 +3,7 @@ package eval
 import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // subset is a part of a batch. rows are its positions in the batch, nil if it is the whole batch.
@@ -31,10 +32,7 @@ func (s subset) at(at []int32) subset {
 	}
 	out := subset{b: s.b.Take(at), rows: at}
 	if s.rows != nil {
-		out.rows = make([]int32, len(at))
-		for i, k := range at {
-			out.rows[i] = s.rows[k]
-		}
+		out.rows = num.Pick(s.rows, at)
 	}
 	return out
 }

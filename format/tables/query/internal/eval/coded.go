@@ -4,6 +4,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // codeVerdict is the result of a condition on one column of coded strings.
@@ -63,15 +64,9 @@ func onlyColumn(n *Node, c *Node) *Node {
 // vec returns the result for each row of a batch.
 func (v *codeVerdict) vec(b *vec.Batch) *vec.Vec {
 	codes := vec.Part(v.codes, b.List(v.column.Table), b)
-	out := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
-	for k, code := range codes {
-		out.Bools[k] = v.ofCode.Bools[code]
-	}
+	out := &vec.Vec{N: b.N, Bools: num.Pick(v.ofCode.Bools, codes)}
 	if v.ofCode.Nulls != nil {
-		out.Nulls = make([]bool, b.N)
-		for k, code := range codes {
-			out.Nulls[k] = v.ofCode.Nulls[code]
-		}
+		out.Nulls = num.Pick(v.ofCode.Nulls, codes)
 	}
 	return out
 }

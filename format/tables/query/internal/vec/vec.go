@@ -6,6 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // set copies value i of another vec of type t, which is not of strings or bytes.
@@ -80,15 +81,13 @@ func (b *Batch) List(tab int) []int32 {
 func (b *Batch) Take(sel []int32) *Batch {
 	out := &Batch{N: len(sel), Tables: make([][]int32, len(b.Tables))}
 	for table := range b.Tables {
-		picked := make([]int32, len(sel))
 		if source := b.List(table); source != nil {
-			for k, s := range sel {
-				picked[k] = source[s]
-			}
-		} else {
-			for k, s := range sel {
-				picked[k] = int32(b.Lo) + s
-			}
+			out.Tables[table] = num.Pick(source, sel)
+			continue
+		}
+		picked := make([]int32, len(sel))
+		for k, s := range sel {
+			picked[k] = int32(b.Lo) + s
 		}
 		out.Tables[table] = picked
 	}
@@ -207,11 +206,7 @@ func Part[T any](s []T, l []int32, b *Batch) []T {
 	if l == nil {
 		return s[b.Lo : b.Lo+b.N]
 	}
-	out := make([]T, len(l))
-	for k, r := range l {
-		out[k] = s[r]
-	}
-	return out
+	return num.Pick(s, l)
 }
 
 // Row returns the row of table number tab at position k of a batch.
