@@ -151,6 +151,15 @@ func TestOneArray(t *testing.T) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
+	field := catalog.Source{Field: "image", Column: "a"}
+	if a, err := folder.Open(t, folder.Of(t, "x.npz="+one), catalog.Options{}, field).Asset(t.Context(), 0, 0); err !=
+		nil || a.Index.Height != 4 {
+		t.Errorf("%+v, %v", a.Index, err)
+	}
+	_, err := catalog.Open(t.Context(), folder.Of(t), []catalog.Source{field}, catalog.Options{})
+	if fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a column of no files: %v", err)
+	}
 }
 
 // TestHostileArchives: archives of arrays whose directory or headers lie are refused, and take little memory.

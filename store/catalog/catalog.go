@@ -239,9 +239,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	case class == magic.Parquet && t.severalFiles():
 	case class == magic.Parquet:
 		return t.openParquet(ctx, fields, o)
-	case class.Table() && (source.IsWeb(t.src) || !listing.IsGlob(t.src)):
-		return t.openHeld(ctx, fields, o)
-	case class.Table() && t.severalFiles(): // Parquet files are above
+	case class.Table():
 		return t.openHeld(ctx, fields, o)
 	}
 	src := t.src

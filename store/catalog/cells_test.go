@@ -124,6 +124,26 @@ func TestCells(t *testing.T) {
 	}
 }
 
+// TestCellsBehindNulls: cells hold rasters if the first that has bytes does. An empty path is none.
+func TestCellsBehindNulls(t *testing.T) {
+	png, path, empty := pictures(t, 4)[1], "a.png", ""
+	for nulls := range 3 {
+		rows := slices.Repeat([]imageRow{{&imageCell{Path: &path}, png, 0}}, nulls)
+		rows = append(rows, imageRow{&imageCell{Bytes: png, Path: &empty}, png, 0})
+		dir := folder.Of(t, "t.parquet="+string(imageTable(t, 9, rows...)), "a.png="+string(png))
+		table := folder.Open(t, filepath.Join(dir, "t.parquet"), catalog.Options{}, catalog.Source{Field: "image"})
+		want := append(slices.Repeat([]string{"a.png"}, nulls), fmt.Sprintf("%d/image", nulls))
+		if got := folder.IDs(t, table); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		for row := range table.Len() {
+			if a, err := table.Asset(t.Context(), 0, row); err != nil || a.Index.Height != 4 {
+				t.Errorf("row %d behind %d nulls: %+v, %v", row, nulls, a.Index, err)
+			}
+		}
+	}
+}
+
 // TestCellsElsewhere: without bytes the path of an Image leads to a file, relative to the table; a row with neither has
 // no raster. A table without a column "image" has its first column of rasters in its place.
 func TestCellsElsewhere(t *testing.T) {

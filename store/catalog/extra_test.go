@@ -168,9 +168,22 @@ func TestGlobOfObjects(t *testing.T) {
 	b := bucket{folder.Of(t, "d/a.tif", "d/b.tif", "d/c.txt=")}
 	for pattern, want := range map[string]string{"s3://bucket/d/*.tif": "[s3://bucket/d/a.tif s3://bucket/d/b.tif]",
 		"s3://bucket/none/*.tif": "[s3://bucket/none/*.tif]", "s3://bucket/d/x*.tif": "[s3://bucket/d/x*.tif]",
-		"s3://bucket/d/a.tif": "[s3://bucket/d/a.tif]"} {
+		"s3://bucket/d/a.tif": "[s3://bucket/d/a.tif]", "s3://bucket/d/a*": "[s3://bucket/d/a.tif]"} {
 		if got, err := catalog.Glob(t.Context(), b, pattern); err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%s: %q, %v, want %s", pattern, got, err, want)
+		}
+	}
+}
+
+// TestNamesLikePatterns: a table whose name has the characters of a pattern is that table.
+func TestNamesLikePatterns(t *testing.T) {
+	dir := folder.Of(t, "a[1].csv=n\n7\n", "a1.csv=n\n8\n")
+	const web = "https://h/t.csv?x=[1]"
+	n := catalog.Source{Field: "n"}
+	for _, table := range []*catalog.Table{folder.Open(t, filepath.Join(dir, "a[1].csv"), catalog.Options{}, n),
+		folder.Open(t, web, catalog.Options{Opener: folder.Memory{Name: web, Data: []byte("n\n7\n")}}, n)} {
+		if got := fmt.Sprint(valuesOf(t, table, 0)); got != "[7]" {
+			t.Errorf("the table has %s", got)
 		}
 	}
 }

@@ -227,9 +227,6 @@ func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, er
 	// All rows are looked at, because the first may be "nan" or a file of another format, and sorting the table must
 	// not change the column's kind.
 	err := c.Scan(ctx, func(row int64, v columns.Cell) error {
-		if v.Null || len(v.Text) == 0 {
-			return nil
-		}
 		kind := 0
 		isRaster := func(path string) bool {
 			_, _, store := storeOf(path)

@@ -216,6 +216,15 @@ func answers(ctx context.Context, table *catalog.Table) (lines [][]string, err e
 		}
 		lines = append(lines, paths)
 	}
+	if table.Fields() > 1 && table.Kind(0) == catalog.Raster && table.Kind(1) == catalog.Raster {
+		var apart []string
+		err := table.Misplaced(ctx, 0, 1, nil, func(row int64, err error) {
+			apart = append(apart, fmt.Sprintln(row, err))
+		})
+		if lines = append(lines, apart); err != nil {
+			return nil, err
+		}
+	}
 	data, err := table.Data(ctx)
 	if err != nil {
 		return nil, err

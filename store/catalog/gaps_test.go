@@ -45,6 +45,10 @@ func TestIDsWithoutRasters(t *testing.T) {
 			t.Errorf("%s: %q, scanned %q, want %s", name, got, scanned, c.want)
 		}
 	}
+	numbers := folder.Open(t, filepath.Join(dir, "n.csv"), catalog.Options{}, n)
+	if !panics(func() { _, _ = numbers.ID(t.Context(), 2) }) {
+		t.Error("a row that is not there has a name")
+	}
 	table := folder.Open(t, filepath.Join(dir, "t.csv"), catalog.Options{}, uri, n)
 	if a, err := table.Asset(t.Context(), 0, 1); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a null: %+v, %v", a, err)
@@ -79,7 +83,12 @@ func TestPathsByColumns(t *testing.T) {
 	table := folder.Open(t, src, catalog.Options{}, catalog.Source{Field: "image", Column: "uri"},
 		catalog.Source{Field: "same", Pattern: "i/{id}.tif"},
 		catalog.Source{Field: "shapes", Pattern: "s/{id}.geojson", Beside: true, Optional: true},
-		catalog.Source{Field: "path", Column: "uri", Kind: catalog.Text})
+		catalog.Source{Field: "path", Column: "uri", Kind: catalog.Text},
+		catalog.Source{Field: "all", Pattern: "s/{id}.geojson", Beside: true})
+	if got := valuesOf(t, table, 4); !slices.Equal(got, []string{filepath.Join(dir, "s", "0.geojson"),
+		filepath.Join(dir, "s", "1.geojson"), "null"}) {
+		t.Errorf("shapes that each sample has: %q", got)
+	}
 	want := []string{filepath.Join(dir, "s", "0.geojson"), "null", "null"}
 	if got := valuesOf(t, table, 2); !slices.Equal(got, want) {
 		t.Errorf("shapes %q, want %q", got, want)

@@ -121,6 +121,9 @@ func TestPartnersOfSamples(t *testing.T) {
 					if there := field < 3 || others[date]; err != nil || v.Null == there || there &&
 						strings.TrimPrefix(v.Text, dir+"/") != want {
 						t.Errorf("%s, row %d: %+v, %v, want %s", what, row, v, err, want)
+					} else if _, err := tab.Asset(t.Context(), field, int64(row)); !there &&
+						fault.KindOf(err) != fault.NotFound {
+						t.Errorf("%s, row %d has an asset without a file: %v", what, row, err)
 					}
 				}
 			}

@@ -252,13 +252,14 @@ func TestPageCounter(t *testing.T) {
 	src := filepath.Join(folder.Of(t, "t.parquet="+string(imageTable(t, 3, rows...))), "t.parquet")
 	field := catalog.Source{Field: "chip"}
 	small := catalog.Options{CacheBytes: 30 << 10}
-	counter, err := folder.Open(t, src, small, field).NewPageCounter(t.Context())
+	counted := folder.Open(t, src, small, field)
+	counter, err := counted.NewPageCounter(t.Context())
 	if err != nil || counter == nil || !counter.Counts(0) || counter.Counts(1) {
 		t.Fatalf("%+v, %v", counter, err)
 	}
 	files := &countedFiles{}
 	small.Opener = &openers.Mux{Files: files}
-	table := folder.Open(t, src, small, field)
+	table := folder.Open(t, src, small, field, catalog.Source{Field: "label"})
 	before := files.bytes.Load()
 	var requests, total int64
 	for _, row := range []int64{3, 4, 5, 11, 7, 0, 1, 0, 3} {
@@ -275,15 +276,20 @@ func TestPageCounter(t *testing.T) {
 	if got := files.bytes.Load() - before; got < total || got > total+64*requests || requests != 5 {
 		t.Errorf("%d bytes are counted in %d requests, and %d are read", total, requests, got)
 	}
-	stands, err := table.Asset(counter.With(t.Context()), 0, 5)
-	if err != nil || stands.Member != "5/chip" {
-		t.Errorf("%+v, %v", stands.Member, err)
+	for i, row := range []int64{5, 9, 0} { // the first raster stands for all
+		stands, err := counted.Asset(counter.With(t.Context()), 0, row)
+		again, other := counted.Asset(t.Context(), 0, row)
+		if err != nil || other != nil || stands.Member != fmt.Sprint(row, "/chip") || stands.URI != src ||
+			(stands.Index == again.Index) != (i == 2) {
+			t.Errorf("row %d: %s, %v, %v", row, stands.Name(), err, other)
+		}
 	}
 	file, most := table.PageBytes()
 	if file != src || most < 3*3600 || !table.Announces() {
 		t.Errorf("pages of %d bytes of %s, announced %v", most, file, table.Announces())
 	}
 	table.Announce(0, 5)()
+	table.Announce(1, 5)()
 	counter.Announce(0, 5)()
 	all := folder.Open(t, src, catalog.Options{}, field)
 	if file, most := all.PageBytes(); file != "" || most != 0 || all.Announces() {
@@ -352,6 +358,10 @@ func TestFieldsOfACatalog(t *testing.T) {
 	for src, want := range map[string][]string{pairs: {"x", "y"}, plain: nil, dir: nil} {
 		if got, err := catalog.Fields(t.Context(), src, catalog.Options{}); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v", src, got, err)
+		}
+		if table := folder.Open(t, src, catalog.Options{}, catalog.Source{Field: "x"}); src == pairs &&
+			table.Fields() != 1 {
+			t.Errorf("one field of pairs: %d", table.Fields())
 		}
 		if table := folder.Open(t, src, catalog.Options{}); table.OfImages() != (src != pairs) {
 			t.Errorf("%s: of images is %v", src, table.OfImages())
