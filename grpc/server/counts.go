@@ -6,17 +6,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/source/diskcache"
 )
 
-// counts are what is counted about the ranks of an open dataset, for reports.
+// counts are what is counted about the ranks of an open dataset, for reports and for the metrics of the server.
 type counts struct {
-	stages *resources.Stages // of the workers
-	cache  *diskcache.Folder // or nil
-	remote bool              // the batches come from other servers
+	stages  *resources.Stages // of the workers
+	cache   *diskcache.Folder // or nil
+	remote  bool              // the batches come from other servers
+	metrics *metrics
 
 	mu    sync.Mutex
 	ranks map[rankID]*report.Rank // each guarded by mu
@@ -83,8 +86,8 @@ func (c *counts) cacheTime() time.Duration {
 
 // waited ends the wait of a rank, and divides it by what the workers did meanwhile. Idle workers do
 // not count: they wait for those that the batch waits for.
-func (c *counts) waited(r *report.Rank, w batchWait) (times report.Times) {
-	waited := time.Since(w.start).Seconds()
+func (c *counts) waited(r *report.Rank, w batchWait) {
+	waited, times := time.Since(w.start).Seconds(), report.Times{}
 	if c.remote {
 		times[report.Transport] = waited
 	} else {
@@ -102,12 +105,14 @@ func (c *counts) waited(r *report.Rank, w batchWait) (times report.Times) {
 			times[i] *= waited
 		}
 	}
+	c.metrics.observe("chaski_server_batch_wait_seconds", waited)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, t := range times {
-		r.Engine[i] += t
+		if r.Engine[i] += t; t > 0 {
+			c.metrics.add("chaski_server_wait_seconds_total", t, report.Stages[i])
+		}
 	}
-	return times
 }
 
 // sent counts a batch that took so many seconds to pass on.
@@ -122,6 +127,10 @@ func (c *counts) sent(r *report.Rank, valid []bool, bytes int, seconds float64) 
 	r.Batches++
 	r.Bytes += int64(bytes)
 	r.Sent += seconds
+	c.metrics.add("chaski_server_batches_total", 1)
+	c.metrics.add("chaski_server_payload_bytes_total", float64(bytes))
+	c.metrics.add("chaski_server_send_seconds_total", seconds)
+	c.metrics.add("chaski_rank_batches_total", 1, rankLabel(r))
 }
 
 // idled counts seconds without a ticket and a credit.
@@ -134,15 +143,16 @@ func (c *counts) idled(r *report.Rank, seconds float64) {
 // longestStep bounds what a client may say about one step, so its figures stay numbers.
 const longestStep = 365 * 24 * time.Hour
 
-// addCredit counts what a client says in a credit, and returns it in seconds.
-func (c *counts) addCredit(r *report.Rank, credit *chaskiv1.Credit) (waited, stepped float64) {
+// addCredit counts what a client says in a credit.
+func (c *counts) addCredit(r *report.Rank, credit *chaskiv1.Credit) {
 	seconds := func(ns uint64) float64 { return float64(min(ns, uint64(longestStep))) / 1e9 }
-	waited, stepped = seconds(credit.GetWaited()), seconds(credit.GetStepped())
+	waited, stepped := seconds(credit.GetWaited()), seconds(credit.GetStepped())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.Waited += waited
 	r.Stepped += stepped
-	return waited, stepped
+	c.metrics.add("chaski_rank_wait_seconds_total", waited, rankLabel(r))
+	c.metrics.add("chaski_rank_step_seconds_total", stepped, rankLabel(r))
 }
 
 // rankLabel names a rank in metrics. Labels are bounded, since Prometheus keeps each for ever.
@@ -155,3 +165,17 @@ func rankLabel(r *report.Rank) string {
 	}
 	return strconv.Itoa(int(r.Rank))
 }
+
+// metrics are the metrics that a server adds to, by name. Without a registerer they are counted only.
+type metrics struct {
+	counters   map[string]*prometheus.CounterVec
+	histograms map[string]prometheus.Histogram
+}
+
+// add adds to a counter of the list, under the value of its label if it has one.
+func (m *metrics) add(name string, n float64, label ...string) {
+	m.counters[name].WithLabelValues(label...).Add(n)
+}
+
+// observe adds seconds to a histogram of the list.
+func (m *metrics) observe(name string, seconds float64) { m.histograms[name].Observe(seconds) }

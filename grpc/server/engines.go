@@ -32,6 +32,7 @@ type engines struct {
 	cancel   context.CancelFunc // ends the openings
 	openings *openings
 	clients  *clients
+	metrics  *metrics
 
 	mu           sync.Mutex
 	live         map[*datasetEntry]struct{} // all that are not closed
@@ -260,7 +261,7 @@ func (s *engines) openNow(ctx context.Context, r openRequest) error {
 		handle: handleOf(engine, r.at+r.view.key),
 		remote: r.upstream != nil, local: r.local,
 		counts: &counts{stages: options.Stages, cache: s.options.Cache,
-			remote: r.upstream != nil, ranks: map[rankID]*report.Rank{}},
+			remote: r.upstream != nil, metrics: s.metrics, ranks: map[rankID]*report.Rank{}},
 		memory: cmp.Or(s.options.Loader.MemoryBytes, resources.DefaultMemoryBytes)}
 	if m, ok := engine.(interface{ MemoryBytes() int64 }); ok {
 		opened.memory = m.MemoryBytes()

@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source/diskcache"
@@ -114,44 +113,6 @@ func budgeted(figure func(*resources.Budget) int64) func(*Server) float64 {
 // cached is the value of a figure of the folder of --cache-dir.
 func cached(figure func(diskcache.Stats) int64) func(*Server) float64 {
 	return func(s *Server) float64 { return float64(figure(s.options.Cache.Stats())) }
-}
-
-// metrics are the metrics that a server adds to, by name. Without a registerer they are counted only.
-type metrics struct {
-	counters   map[string]*prometheus.CounterVec
-	histograms map[string]prometheus.Histogram
-}
-
-// add adds to a counter of the list, under the value of its label if it has one.
-func (m *metrics) add(name string, n float64, label ...string) {
-	m.counters[name].WithLabelValues(label...).Add(n)
-}
-
-// observe adds seconds to a histogram of the list.
-func (m *metrics) observe(name string, seconds float64) { m.histograms[name].Observe(seconds) }
-
-// waited counts a wait for a batch, and what it was for.
-func (m *metrics) waited(seconds float64, times report.Times) {
-	m.observe("chaski_server_batch_wait_seconds", seconds)
-	for i, t := range times {
-		if t > 0 {
-			m.add("chaski_server_wait_seconds_total", t, report.Stages[i])
-		}
-	}
-}
-
-// sent counts a batch that took so many seconds to pass on.
-func (m *metrics) sent(r *report.Rank, bytes int, seconds float64) {
-	m.add("chaski_server_batches_total", 1)
-	m.add("chaski_server_payload_bytes_total", float64(bytes))
-	m.add("chaski_server_send_seconds_total", seconds)
-	m.add("chaski_rank_batches_total", 1, rankLabel(r))
-}
-
-// addCredit counts what a rank says about itself in a credit.
-func (m *metrics) addCredit(r *report.Rank, waited, stepped float64) {
-	m.add("chaski_rank_wait_seconds_total", waited, rankLabel(r))
-	m.add("chaski_rank_step_seconds_total", stepped, rankLabel(r))
 }
 
 func newMetrics(s *Server) (*metrics, error) {

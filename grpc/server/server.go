@@ -93,6 +93,7 @@ func New(o Options) (*Server, error) {
 		server.shared.close()
 		return nil, err
 	}
+	server.engines.metrics = server.metrics
 	return server, nil
 }
 

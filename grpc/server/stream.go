@@ -158,8 +158,7 @@ func (s *stream) request(r *chaskiv1.StreamRequest) (err error) {
 		// Saturates, since a client may send any number of credits of any size.
 		s.credits = int(min(uint64(s.credits)+uint64(r.GetCredit().GetBatches()), math.MaxInt32))
 		if s.last != nil && r.GetCredit().GetWaited()+r.GetCredit().GetStepped() > 0 {
-			waited, stepped := s.counts.addCredit(s.last, r.GetCredit())
-			s.server.metrics.addCredit(s.last, waited, stepped)
+			s.counts.addCredit(s.last, r.GetCredit())
 		}
 	default:
 		err = status.Error(codes.InvalidArgument, "request is none of ticket, credit, attach")
@@ -406,7 +405,7 @@ func (s *stream) answer(o *ticketOrder) error {
 			batch, err = pending.Wait(ctx)
 			return err
 		})
-		s.server.metrics.waited(time.Since(wait.start).Seconds(), o.entry.counts.waited(o.rank, wait))
+		o.entry.counts.waited(o.rank, wait)
 	}
 	switch {
 	case s.ctx.Err() != nil:
@@ -467,9 +466,7 @@ func (s *stream) send(o *ticketOrder, b *batch.Batch) error {
 	if err != nil {
 		return err
 	}
-	took := time.Since(start).Seconds()
-	s.server.metrics.sent(o.rank, size, took)
-	o.entry.counts.sent(o.rank, valid, size, took)
+	o.entry.counts.sent(o.rank, valid, size, time.Since(start).Seconds())
 	return nil
 }
 
