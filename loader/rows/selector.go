@@ -346,9 +346,17 @@ func Bounds(ctx context.Context, t *Table, names []string) ([][4]float64, error)
 // scanNumbers visits the values of a column of numbers, NaN for null.
 func scanNumbers(ctx context.Context, t *Table, name string, visit func(row int64, v float64)) error {
 	return scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) error {
-		value, err := number(c.Kind, v, name)
+		value := v.Float
+		switch {
+		case v.Null:
+			value = math.NaN()
+		case c.Kind == catalog.Int:
+			value = float64(v.Int)
+		case c.Kind != catalog.Float:
+			return fmt.Errorf("column %q holds strings, not numbers", name)
+		}
 		visit(row, value)
-		return err
+		return nil
 	})
 }
 
@@ -426,19 +434,6 @@ func (s *Selector) keepPart(ctx context.Context, column, use string) error {
 		first = cmp.Or(first, err)
 	}
 	return first
-}
-
-// number returns a value as float64, NaN for null. A string is an error.
-func number(k catalog.Kind, v catalog.Value, column string) (float64, error) {
-	switch {
-	case v.Null:
-		return math.NaN(), nil
-	case k == catalog.Int:
-		return float64(v.Int), nil
-	case k == catalog.Float:
-		return v.Float, nil
-	}
-	return 0, fmt.Errorf("column %q holds strings, not numbers", column)
 }
 
 // byDate keeps the rows whose value lies in the range of the part named use. A range has its start
