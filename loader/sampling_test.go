@@ -375,7 +375,7 @@ func sourceOf(e *Engine, dataset int) int {
 }
 
 func rowsGood(e *Engine, tab *fakeTable, d *shuffle.Draw) bool {
-	rows := make([]int64, e.Plan().Length(d.Dataset))
+	rows := make([]int64, max(e.leaves[d.Dataset].steps, 1))
 	for step := range rows {
 		rows[step] = e.Plan().Row(d, step)
 	}

@@ -894,9 +894,12 @@ func TestGroups(t *testing.T) {
 	for epoch := range uint64(3) {
 		for step := range e.Steps() {
 			tk := steps.StepTicket(epoch, step, 5, 0, 1)
-			pool, ok := e.Plan().PoolOf(epoch, tk.First)
+			draw := e.plan.At(epoch, tk.First)
+			visits := e.leaves[draw.Dataset].sampler
+			pool := steps.Pool{Dataset: draw.Dataset, Epoch: draw.Epoch,
+				Index: draw.Position / int64(visits.Pool*visits.PerVisit)}
 			g := groups.Of(tk)
-			if !ok || g < 0 || g != int64(pool.Key()>>1) {
+			if g < 0 || g != int64(pool.Key()>>1) {
 				t.Fatalf("step %d: group %d of pool %+v", step, g, pool)
 			}
 			if other, seen := pools[g]; seen && other != pool {

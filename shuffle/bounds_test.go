@@ -29,7 +29,6 @@ func TestPositionsOutsideAnEpochPanic(t *testing.T) {
 				outside := p < 0 || p >= n
 				for name, f := range map[string]func(){
 					"Order.At": func() { order.At(p) }, "Plan.At": func() { pl.At(3, p) },
-					"Plan.PoolOf": func() { pl.PoolOf(3, p) },
 				} {
 					if got := panics(f); got != outside {
 						t.Errorf("%s of position %d of %d, shuffled %v: panic %v", name, p, n, shuffled, got)

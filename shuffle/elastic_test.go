@@ -66,7 +66,7 @@ func (j *job) describe(pl *Plan, epoch uint64, p int64, rows []int64) uint64 {
 		weights.Sums = nil
 	}
 	b, flagged := pl.Window(&d, height, width, &weights)
-	rows = rows[:pl.Length(d.Dataset)]
+	rows = rows[:pl.length(d.Dataset)]
 	for step := range rows {
 		rows[step] = pl.Row(&d, step)
 	}

@@ -37,7 +37,7 @@ func TestGroupsFollowTheLead(t *testing.T) {
 		for step := range steps.Count(pl.Len(), batch, true) {
 			tk := steps.StepTicket(epoch, step, batch, 0, 1)
 			for p := tk.First; p < pl.Len(); p++ {
-				if pool, ok := pl.PoolOf(epoch, p); ok && pool.Dataset == g.Dataset {
+				if pool, ok := pl.poolOf(epoch, p); ok && pool.Dataset == g.Dataset {
 					if all++; g.Of(tk) == int64(pool.Key()>>1) {
 						same++
 					}

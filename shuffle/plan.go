@@ -392,17 +392,6 @@ func (lf *leafDataset) pooled(sampler *Visits, d *Draw, shuffle bool) int64 {
 	return order.At(first+inPool/perVisit)*perVisit + inPool%perVisit
 }
 
-// PoolOf returns the pool of position p of an epoch, and whether there is one: tickets whose
-// positions share a pool are best served by one server. It panics unless 0 <= p < Len().
-func (pl *Plan) PoolOf(epoch uint64, p int64) (steps.Pool, bool) {
-	draw := pl.locate(epoch, p)
-	visits, ok := pl.leaves[draw.Dataset].Sampler.Kind.(*Visits)
-	if !ok {
-		return steps.Pool{}, false
-	}
-	return steps.Pool{Dataset: draw.Dataset, Epoch: draw.Epoch, Index: visits.PoolOf(draw.Position)}, true
-}
-
 // MaxAttempts bounds the substitutes of one position. With half of all samples bad, one position in
 // 65,536 (2^16) still finds no good one.
 const MaxAttempts = 16
@@ -424,21 +413,13 @@ func (pl *Plan) Substitute(d Draw, attempt int) Draw {
 	return d
 }
 
-// Row returns the row of a step of a draw, which is below Length(dataset): its row, or one of its sequence, -1 for
-// padding.
+// Row returns the row of a step of a draw, which is 0 or below the length of its sequence: its row, or one of its
+// sequence, -1 for padding.
 func (pl *Plan) Row(d *Draw, step int) int64 {
 	if s := pl.leaves[d.Dataset].Series; s != nil {
 		return s.Row(d.Item, step)
 	}
 	return d.Row
-}
-
-// Length returns the rows of a sample of a dataset: 1, or the length of its sequences.
-func (pl *Plan) Length(dataset int) int {
-	if s := pl.leaves[dataset].Series; s != nil {
-		return s.Length()
-	}
-	return 1
 }
 
 // Window returns the window of a draw, before its transform, in an asset of height by width pixels. w

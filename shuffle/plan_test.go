@@ -258,7 +258,7 @@ func TestPoolsAreTogether(t *testing.T) {
 	counts := map[steps.Pool]int64{}
 	rows := map[steps.Pool]map[int64]bool{}
 	for p := range pl.Len() {
-		pool, ok := pl.PoolOf(2, p)
+		pool, ok := pl.poolOf(2, p)
 		if !ok || pool.Index != p/64 || pool.Epoch != 2 {
 			t.Fatalf("position %d is in %+v", p, pool)
 		}
@@ -274,7 +274,7 @@ func TestPoolsAreTogether(t *testing.T) {
 			t.Errorf("%+v has %d windows of %d visits", pool, n, len(rows[pool]))
 		}
 	}
-	if _, ok := mustPlan(t, Spec{Source: dataset(3)}).PoolOf(0, 1); ok {
+	if _, ok := mustPlan(t, Spec{Source: dataset(3)}).poolOf(0, 1); ok {
 		t.Error("whole chips have a pool")
 	}
 }
@@ -431,7 +431,7 @@ func TestSeekDoesNotAllocate(t *testing.T) {
 		pl.Window(&d, 3000, 2000, nil)
 		pl.Row(&d, 0)
 		pl.Substitute(d, 1)
-		pl.PoolOf(3, at)
+		pl.poolOf(3, at)
 		at++
 	}); n != 0 {
 		t.Errorf("%v allocations a position", n)
@@ -493,4 +493,22 @@ func BenchmarkPlanAt(b *testing.B) {
 		d := pl.At(0, 64*1_000_000+int64(i)%1_000_000)
 		pl.Window(&d, 3000, 2000, nil)
 	}
+}
+
+// poolOf returns the pool of position p of an epoch, and whether there is one.
+func (pl *Plan) poolOf(epoch uint64, p int64) (steps.Pool, bool) {
+	draw := pl.locate(epoch, p)
+	visits, ok := pl.leaves[draw.Dataset].Sampler.Kind.(*Visits)
+	if !ok {
+		return steps.Pool{}, false
+	}
+	return steps.Pool{Dataset: draw.Dataset, Epoch: draw.Epoch, Index: visits.PoolOf(draw.Position)}, true
+}
+
+// length returns the rows of a sample of a dataset: 1, or the length of its sequences.
+func (pl *Plan) length(dataset int) int {
+	if s := pl.leaves[dataset].Series; s != nil {
+		return s.Length()
+	}
+	return 1
 }

@@ -19,7 +19,7 @@ type Visits struct {
 	H, W           int
 	TileH, TileW   int // multiples of the alignment
 	PerVisit       int // windows of a visit
-	Pool           int // visits that are shuffled together, see Plan.PoolOf
+	Pool           int // visits that are shuffled together, see PoolOf
 	AlignY, AlignX int
 }
 
