@@ -159,7 +159,7 @@ func (c *stateCoder) sums(s *wordSums) {
 	c.words(s.squares[:])
 }
 
-// some codes those of n elements that are not empty: their number and, for each, the step from the one before it and
+// some codes the elements, of n, that are not empty: how many they are and, for each, the step from the one before and
 // what code does. The first step is from the one before number first.
 func (c *stateCoder) some(n, first int, empty func(i int) bool, code func(i int)) {
 	last := first - 1
