@@ -258,14 +258,15 @@ func TestKeysOfTables(t *testing.T) {
 		type row struct {
 			Bytes []byte  `parquet:"a_bytes"`
 			Count int64   `parquet:"b_count"`
+			None  *string `parquet:"b_none,optional"`
 			Class string  `parquet:"c_class"`
 			Path  *string `parquet:"d_path,optional"`
 			Later string  `parquet:"e_later"`
 		}
 		empty := ""
 		path := filepath.Join(t.TempDir(), "t.parquet")
-		writeTable(t, path, []row{{[]byte("x.tif"), 1, "forest", nil, "1.tif"}, {nil, 2, "a.tif", &empty, "2.tif"},
-			{nil, 3, "", &first, "3.tif"}}, nil)
+		writeTable(t, path, []row{{[]byte("x.tif"), 1, nil, "forest", nil, "1.tif"},
+			{nil, 2, nil, "a.tif", &empty, "2.tif"}, {nil, 3, nil, "", &first, "3.tif"}}, nil)
 		want := "[1.tif 2.tif 3.tif]"
 		if names {
 			want = fmt.Sprintf("[row 0 row 1 %s]", first)

@@ -323,9 +323,7 @@ func (t *Table) asset(ctx context.Context, f *fieldColumns, row int64) (Asset, e
 	if reader.err != nil {
 		return Asset{}, fault.WithFile(reader.err, t.src)
 	}
-	if len(beside.Text) > 0 {
-		asset.fromCatalog(string(beside.Text))
-	}
+	asset.fromCatalog(string(beside.Text))
 	if member != nil {
 		if asset, err = member.asset(asset, t.maxChunk); err != nil {
 			return asset, err
@@ -444,7 +442,7 @@ func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 	if size <= 0 { // not known
 		size = math.MaxInt64
 	}
-	if m.offset > size || m.length > size-m.offset {
+	if m.length > size-m.offset {
 		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
 	}
 	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -66,6 +67,14 @@ func TestFolders(t *testing.T) {
 		}
 		if err := tab.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+	years := folder.Open(t, folder.Of(t, "2020/1.tif", "2021/2.tif"), catalog.Options{
+		Columns: []string{"folder", "path", "name"}})
+	for name, want := range map[string]catalog.Kind{"folder": catalog.Text, "path": catalog.Text, "name": catalog.Int} {
+		kind, err := years.Scan(ctx, name, func(int64, catalog.Value) error { return nil })
+		if err != nil || kind != want {
+			t.Errorf("%s of years has %vs, want %vs, %v", name, kind, want, err)
 		}
 	}
 	got := columns.Folders(columns.Paths([]string{"https://h/a/b/1.tif?x=y/z", "s3://b/a?/1.tif"}))

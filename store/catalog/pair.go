@@ -201,7 +201,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		case i == first:
 			t.fields[i].rows = t.order
 		case files[i] != nil:
-			found := 0
+			var found int
 			if t.fields[i].rows, found = pickRows(lead.keys, files[i], source.Beside); found == 0 {
 				return noField(source, fault.NotFound, "none of %d samples has a file %q", t.n, source.Pattern)
 			}

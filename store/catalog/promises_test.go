@@ -272,6 +272,12 @@ func TestPageCounter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for again := range 2 { // a raster that is kept is not read again
+		n, size, err := counter.Read(t.Context(), 0, 8)
+		if err != nil || (n == 0) != (again == 1) || (size == 0) != (again == 1) {
+			t.Errorf("read %d: %d requests, %d bytes, %v", again, n, size, err)
+		}
+	}
 	// A header of a page, of at most 64 bytes, may be read by itself.
 	if got := files.bytes.Load() - before; got < total || got > total+64*requests || requests != 5 {
 		t.Errorf("%d bytes are counted in %d requests, and %d are read", total, requests, got)

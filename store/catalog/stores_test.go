@@ -132,6 +132,11 @@ func TestImagesOfStores(t *testing.T) {
 			}
 		}
 	}
+	folder.Write(t, filepath.Join(dir, "mixed.csv"), "x\na.zarr\nm/1.tif\n")
+	mixed := folder.Open(t, filepath.Join(dir, "mixed.csv"), catalog.Options{}, fields[0])
+	if got := fmt.Sprint(folder.IDs(t, mixed)); got != "[a.zarr::0 a.zarr::1 m/1.tif::0]" {
+		t.Errorf("a raster among stores: %s", got)
+	}
 	for src, kind := range map[string]fault.Kind{"u.csv": fault.Unsupported, "v.csv": fault.NotFound,
 		"w.csv": fault.NotFound} {
 		_, err := catalog.Open(t.Context(), filepath.Join(dir, src), fields[:2], catalog.Options{})

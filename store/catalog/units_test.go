@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +12,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // heavy is a virtual raster of 1 MiB.
@@ -36,6 +41,30 @@ func TestCost(t *testing.T) {
 		if got := c.asset.Cost(); got < c.keeps+100 || got > c.keeps+1000 {
 			t.Errorf("%d bytes for an asset that keeps %d", got, c.keeps)
 		}
+	}
+}
+
+// TestVirtualRastersThatChange: a virtual raster has the length that its listing says.
+func TestVirtualRastersThatChange(t *testing.T) {
+	before := OpenVirtual
+	defer func() { OpenVirtual = before }()
+	OpenVirtual = func(_ context.Context, _ source.Opener, r source.Reader, _ string, _ int) (Asset, Meta, error) {
+		return Asset{Index: &chunk.Index{Blocks: &chunk.Blocks{Array: heavy{}}}, Size: r.Size()},
+			Meta{Format: magic.VRT}, nil
+	}
+	path := filepath.Join(t.TempDir(), "a.vrt")
+	for text, want := range map[string]fault.Kind{"<VRTDataset/>": 0, "<VRTDataset></VRTDataset>": fault.Corrupt} {
+		testfile.Write(t, path, []byte("<VRTDataset/>"))
+		table, err := Open(t.Context(), filepath.Dir(path), nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		testfile.Write(t, path, []byte(text))
+		a, err := table.Asset(t.Context(), 0, 0)
+		if fault.KindOf(err) != want || err == nil && (!IsVirtual(a.Index) || !a.HasLegend()) {
+			t.Errorf("%s: %+v, %v", text, a.Index, err)
+		}
+		_ = table.Close()
 	}
 }
 
@@ -153,6 +182,8 @@ func TestGroundOfSystems(t *testing.T) {
 			"it is shifted by 7 m (0.7 pixels) west and 20 m (2 pixels) south"},
 		{"turned", utm, turned, "its rows or columns run another way"}, {"a turned box", boxed, turned, ""},
 		{"a box of a turned one", turned, boxed, ""}, {"a box", utm, boxed, ""},
+		{"small pixels", at(32630, 500000, 4600000, 1), at(32630, 500003, 4600000, 1),
+			"it is shifted by 3 m (3 pixels) east"},
 		{"another extent", utm, at(32630, 500000, 4600000, 20), "the extents differ"},
 	} {
 		err := SameGround(c.first, c.other)
