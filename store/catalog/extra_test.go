@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
@@ -324,8 +325,10 @@ func TestMisplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	fields := []catalog.Source{{Field: "image", Pattern: "image/{id}.tif"}, {Field: "mask", Pattern: "mask/{id}.tif"}}
-	for src, want := range map[string][]int64{table: want, dir: nil} { // a listing does not say it
-		tab := folder.Open(t, src, catalog.Options{}, fields...)
+	// A listing does not say it, and to ask a remote table costs requests.
+	for src, want := range map[string][]int64{table: want, dir: nil, "s3://bucket/c.parquet": nil} {
+		files := &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": bucket{dir}}}
+		tab := folder.Open(t, src, catalog.Options{Opener: files}, fields...)
 		for _, rows := range [][]uint32{nil, {4, 5}} {
 			wanted := slices.DeleteFunc(slices.Clone(want), func(row int64) bool {
 				return rows != nil && !slices.Contains(rows, uint32(row))

@@ -421,6 +421,7 @@ func TestText(t *testing.T) {
 	nowhere := xy{math.NaN(), math.NaN()}
 	for text, want := range map[string][]byte{
 		"POINT (1 -2.5e1)":                    pointOf(xy{1, -25}),
+		"POINT (+1 +2.5E+1)":                  pointOf(xy{1, 25}),
 		" point(1 2)":                         pointOf(xy{1, 2}),
 		"SRID=4326;POINT Z (1 2 3)":           pointOf(xy{1, 2}),
 		"POINTZM(1 2 3 4)":                    pointOf(xy{1, 2}),
