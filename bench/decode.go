@@ -253,7 +253,7 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 		return nil
 	}
 	if int64(x.Height)*int64(x.Width) > maxArray/int64(x.Bands)/int64(x.DType.Size()) {
-		return fault.New(fault.Limit, "array", fault.NoOffset, "over %d bytes", int64(maxArray))
+		return fault.New(fault.Limit, "array", "over %d bytes", int64(maxArray))
 	}
 	whole := spec.Field{Name: "file", DType: "native", Layout: spec.DefaultLayout}
 	for b := range x.StepBands() { // alpha, too

@@ -25,11 +25,11 @@ func Normalization(file string, field *spec.Field, kind string) (*spec.Normalize
 	}
 	f, ok := report.Fields[field.Name]
 	if !ok {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "stats", fault.NoOffset, "no field %q", field.Name), file)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "stats", "no field %q", field.Name), file)
 	}
 	normalize, err := spec.NormalizeByStats(&f, kind, field.Bands, field.BandNames)
 	if err != nil {
-		err = fault.Wrap(fault.NotFound, "stats", fault.NoOffset, fmt.Errorf("field %q: %w", field.Name, err))
+		err = fault.Wrap(fault.NotFound, "stats", fmt.Errorf("field %q: %w", field.Name, err))
 		return nil, fault.WithFile(err, file)
 	}
 	return normalize, nil
@@ -47,7 +47,7 @@ func readStats(file, field string) (*stats.Report, error) {
 		return nil, err
 	}
 	if len(data) > maxStats {
-		return nil, fault.New(fault.Limit, "stats", fault.NoOffset, "over %d bytes", maxStats)
+		return nil, fault.New(fault.Limit, "stats", "over %d bytes", maxStats)
 	}
 	var s struct {
 		stats.Report
@@ -55,18 +55,18 @@ func readStats(file, field string) (*stats.Report, error) {
 		Std  []float64 `json:"std"`
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "stats", fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Corrupt, "stats", err)
 	}
 	switch {
 	case s.Fields != nil:
 		return &s.Report, nil
 	case s.Mean == nil && s.Std == nil:
 		if err := json.Unmarshal(data, &s.Fields); err != nil {
-			return nil, fault.Wrap(fault.Corrupt, "stats", fault.NoOffset, err)
+			return nil, fault.Wrap(fault.Corrupt, "stats", err)
 		}
 		return &s.Report, nil
 	case len(s.Mean) == 0 || len(s.Mean) != len(s.Std):
-		return nil, fault.New(fault.Corrupt, "stats", fault.NoOffset,
+		return nil, fault.New(fault.Corrupt, "stats",
 			"mean has %d values and std has %d: both need as many, one for each band", len(s.Mean), len(s.Std))
 	}
 	return &stats.Report{Fields: map[string]stats.FieldReport{field: {Bands: stats.MeanStdBands(s.Mean, s.Std)}}}, nil

@@ -109,14 +109,14 @@ func NewConverter(c Convert) (*Converter, error) {
 		if c.From == c.To {
 			what = "with scale, offset or clip"
 		}
-		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s %s", c.From, what)
+		return nil, fault.New(fault.Unsupported, "conversion", "%s %s", c.From, what)
 	}
 	if converter.fromNum == kernel.None && c.From != c.To {
-		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s to %s", c.From, c.To)
+		return nil, fault.New(fault.Unsupported, "conversion", "%s to %s", c.From, c.To)
 	}
 	converter.copies = c.From == c.To && !arithmetic
 	if converter.checked = c.Checked && !converter.copies; converter.checked && c.To != dtype.Uint8 && !wholes {
-		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "checked, to %s", c.To)
+		return nil, fault.New(fault.Unsupported, "conversion", "checked, to %s", c.To)
 	}
 	// Through float32 these would be rounded twice, and bits would differ from numpy's.
 	converter.odd = c.From == dtype.Float64 && !arithmetic && (c.To == dtype.Float16 || c.To == dtype.Uint8)
@@ -192,7 +192,7 @@ func (cv *Converter) setNoData(c Convert) error {
 		num = cv.complexParts
 		cv.imag, _ = kernel.MatchValue(num, 0)
 		if c.NoDataBits != nil {
-			return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "nodata bits of %s", c.From)
+			return fault.New(fault.Unsupported, "conversion", "nodata bits of %s", c.From)
 		}
 	}
 	lists := c.Missing

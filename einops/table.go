@@ -32,15 +32,14 @@ const maxElements = 4 << 20
 func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 	from := c.From.Num()
 	if from == kernel.None {
-		return nil, fault.New(fault.Unsupported, "look-up table", fault.NoOffset, "of %s: only real types have one",
-			c.From)
+		return nil, fault.New(fault.Unsupported, "look-up table", "of %s: only real types have one", c.From)
 	}
 	if len(samples) == 0 || len(samples) != len(values) {
 		return nil, errors.New("einops: a table needs a value for each sample")
 	}
 	bands := max(len(values[0]), len(c.Scale), len(c.Offset))
 	if len(samples) > maxElements/max(bands, 1) {
-		return nil, fault.New(fault.Limit, "look-up table", fault.NoOffset,
+		return nil, fault.New(fault.Limit, "look-up table",
 			"%d values for each of %d bands: at most %d together", len(samples), bands, maxElements)
 	}
 	table := &Table{elements: make([][]uint64, bands)}
@@ -56,7 +55,7 @@ func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 		bits, ok := sampleBits(from, c.From.Size(), sample)
 		switch {
 		case !ok:
-			return nil, fault.New(fault.Unsupported, "look-up table", fault.NoOffset, "%s has no %d", c.From, sample)
+			return nil, fault.New(fault.Unsupported, "look-up table", "%s has no %d", c.From, sample)
 		case table.wide != nil:
 			table.wide[bits] = int32(k)
 		default:
@@ -117,8 +116,7 @@ func (c *Convert) element(value float64, band int) (uint64, error) {
 		}
 		bits, ok := kernel.IntBits(num, value)
 		if !ok {
-			return 0, fault.New(fault.Unsupported, "look-up table", fault.NoOffset, "%v is not a number of %s", value,
-				c.To)
+			return 0, fault.New(fault.Unsupported, "look-up table", "%v is not a number of %s", value, c.To)
 		}
 		return bits, nil
 	}

@@ -63,8 +63,13 @@ type Error struct {
 	Err  error  // the cause, or nil
 }
 
-// New returns an Error of a kind. off is NoOffset if there is no place.
-func New(kind Kind, part string, off int64, format string, args ...any) *Error {
+// New returns an Error of a kind without a place in a file.
+func New(kind Kind, part, format string, args ...any) *Error {
+	return At(kind, part, NoOffset, format, args...)
+}
+
+// At returns an Error of a kind at an offset.
+func At(kind Kind, part string, off int64, format string, args ...any) *Error {
 	return &Error{Kind: kind, Part: part, Off: off, Msg: fmt.Sprintf(format, args...)}
 }
 
@@ -72,13 +77,16 @@ func New(kind Kind, part string, off int64, format string, args ...any) *Error {
 // says, such as "reads pictures".
 func NotImported(part, does, path string) *Error {
 	const module = "github.com/chaski-eo/chaski/"
-	return New(Unsupported, part, NoOffset, "this program does not import the package that %s: "+
+	return New(Unsupported, part, "this program does not import the package that %s: "+
 		"import %s, or %s for all formats", does, module+path, module+"loader/formats")
 }
 
 // Wrap returns an Error of a kind for a cause from a library or the system. A cause that is an
 // Error of this package keeps its kind and message, with part put in front of its own.
-func Wrap(kind Kind, part string, off int64, cause error) *Error {
+func Wrap(kind Kind, part string, cause error) *Error { return WrapAt(kind, part, NoOffset, cause) }
+
+// WrapAt is Wrap at an offset.
+func WrapAt(kind Kind, part string, off int64, cause error) *Error {
 	if e, ok := errors.AsType[*Error](cause); ok {
 		c := *e
 		c.Part = strings.TrimSpace(part + " " + c.Part)

@@ -36,7 +36,7 @@ func TestLongNames(t *testing.T) {
 	for _, e := range []*Error{
 		{Kind: Corrupt, File: "a.tif", Part: "bands", Msg: long},
 		{Kind: Corrupt, File: "a.tif", Part: "column " + long, Msg: "two"},
-		New(Corrupt, "bands", NoOffset, "%q", long),
+		New(Corrupt, "bands", "%q", long),
 	} {
 		got := WithFile(e, "a.tif").Error()
 		if len(got) > MaxText || !strings.HasPrefix(got, "a.tif: ") || !strings.HasSuffix(got, ": corrupt") {

@@ -63,7 +63,7 @@ func (d *dataset) box(row int64) (box shuffle.Box, _ error) {
 
 // wrongBox returns an error about the box of a row.
 func (d *dataset) wrongBox(row int64, format string, args ...any) error {
-	return fault.New(fault.Corrupt, "box", fault.NoOffset, "the columns %q of the row are %v: "+format,
+	return fault.New(fault.Corrupt, "box", "the columns %q of the row are %v: "+format,
 		append([]any{d.sampler.BoxColumns(), d.boxes[row]}, args...)...)
 }
 

@@ -85,7 +85,7 @@ func TestCheckFindsWhatRunsMeet(t *testing.T) {
 // TestSampleErrorSaysWhich: the error that ends a ticket names the draw.
 func TestSampleErrorSaysWhich(t *testing.T) {
 	tab := chips(4, 17)
-	tab.broken = map[int64]error{2: fault.New(fault.Corrupt, "tile", 3, "broken")}
+	tab.broken = map[int64]error{2: fault.At(fault.Corrupt, "tile", 3, "broken")}
 	e := openFake(t, Spec{
 		BatchSize: 4, Fields: []Field{{Name: "image"}}, Sampler: Sampler{Height: 20, Width: 24},
 	}, tab, 1)
@@ -111,7 +111,7 @@ func TestSampleErrorOfASubstitute(t *testing.T) {
 		BatchSize: 1, BadSamples: spec.BadReplace,
 		Fields: []Field{{Name: "image"}}, Sampler: Sampler{Height: 20, Width: 24},
 	}, tab, 1)
-	tab.broken = map[int64]error{2: fault.New(fault.Corrupt, "tile", 3, "broken")}
+	tab.broken = map[int64]error{2: fault.At(fault.Corrupt, "tile", 3, "broken")}
 	for row := range tab.rows {
 		if int64(row) != 2 {
 			tab.broken[int64(row)] = errors.New("no answer")

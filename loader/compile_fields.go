@@ -30,7 +30,7 @@ func (d *dataset) firstAssets(ctx context.Context, columns []int, policy string)
 
 // noLead returns the error about a field that may lack, as all others may.
 func noLead(f *Field) error {
-	return rows.InField(f.Name, fault.New(fault.Unsupported, "missing", fault.NoOffset,
+	return rows.InField(f.Name, fault.New(fault.Unsupported, "missing",
 		"the rasters of one field make the windows, and all fields may lack: give one that each sample has"))
 }
 
@@ -191,7 +191,7 @@ func (d *dataset) addValue(ctx context.Context, f Field, i int, kind catalog.Kin
 			field.length = cmp.Or(field.length, len(value.List))
 		}
 		if !found {
-			return fault.WithFile(fault.New(fault.NotFound, "column", fault.NoOffset, "no list has a number"),
+			return fault.WithFile(fault.New(fault.NotFound, "column", "no list has a number"),
 				d.source.Source)
 		}
 	}
@@ -275,10 +275,9 @@ func (d *dataset) notPaths(err error, columns []int) error {
 	for _, i := range columns {
 		field := &d.fields[i]
 		if member := field.ForRasters(); member != "" && field.Column != "" {
-			err = fault.New(fault.NotFound, "column "+field.Column, fault.NoOffset,
-				"%s is given, which is for rasters, and the column names no file: there is no %q; without %s the "+
-					"column holds strings, and with kind %q their numbers", member, fault.Short(path.Base(e.File)),
-				member, spec.ClassField)
+			err = fault.New(fault.NotFound, "column "+field.Column, "%s is given, which is for rasters, and the "+
+				"column names no file: there is no %q; without %s the column holds strings, and with kind %q their "+
+				"numbers", member, fault.Short(path.Base(e.File)), member, spec.ClassField)
 			return fault.WithFile(rows.InField(field.Name, err), d.source.Source)
 		}
 	}

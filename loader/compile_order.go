@@ -100,7 +100,7 @@ func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rs []
 	}
 	one.Rows, d.steps = nil, d.source.Time.Length
 	if one.Series.Len() == 0 {
-		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no sequence of %d steps", d.steps),
+		return fault.WithFile(fault.New(fault.NotFound, "dataset", "no sequence of %d steps", d.steps),
 			d.source.Source)
 	}
 	d.digestSeries(one.Series)
@@ -129,9 +129,8 @@ func (d *dataset) checkTimeless(ctx context.Context, field *Field, column *rows.
 			}
 			var value catalog.Value
 			if value, err = column.Value(ctx, row); err == nil && !sameValue(first, value) {
-				return fault.New(fault.Corrupt, "time", fault.NoOffset, "its layout is %q, and the rows %d and %d of "+
-					"one sequence differ: a layout with an axis t has a value for each step", field.Layout,
-					sequence[0], row)
+				return fault.New(fault.Corrupt, "time", "its layout is %q, and the rows %d and %d of one sequence "+
+					"differ: a layout with an axis t has a value for each step", field.Layout, sequence[0], row)
 			}
 		}
 		if err != nil && fault.KindOf(err) == 0 { // the run meets faults of samples when it reads them
@@ -154,7 +153,7 @@ func (d *dataset) compileStrata(ctx context.Context, rs []uint32) (groups [][]ui
 	column := d.source.Strata.Column
 	found, err := rows.StrataOf(ctx, d.table, column, rs)
 	fail := func(kind fault.Kind, format string, args ...any) ([][]uint32, error) {
-		return nil, fault.WithFile(fault.New(kind, "column "+column, fault.NoOffset, format, args...), d.source.Source)
+		return nil, fault.WithFile(fault.New(kind, "column "+column, format, args...), d.source.Source)
 	}
 	switch {
 	case err != nil:

@@ -110,7 +110,7 @@ func (d *dataset) tellLimited(e *Engine) error {
 	case all == left:
 		return nil
 	case left == 0:
-		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
+		return fault.WithFile(fault.New(fault.NotFound, "dataset",
 			"all %d %s have more nodata than max_nodata, %v, allows", all, what, *d.sampler.MaxNoData), d.source.Source)
 	}
 	e.options.Logger.Warn(what+" with more nodata than max_nodata are left out", what, all-left, "left", left,

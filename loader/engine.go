@@ -277,9 +277,8 @@ func (e *Engine) groupOf(t steps.Ticket) (*group, error) {
 	}
 	if len(t.Positions) == 0 {
 		if size := int64(e.spec.BatchSize); t.First%size+int64(t.Count) > size {
-			return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset,
-				"positions %d to %d are of two batches, and each batch is of one source and size", t.First,
-				t.First+int64(t.Count)-1)
+			return nil, fault.New(fault.Unsupported, "ticket", "positions %d to %d are of two batches, and each batch "+
+				"is of one source and size", t.First, t.First+int64(t.Count)-1)
 		}
 		draw := e.plan.At(t.Epoch, min(t.First, e.samples-1))
 		return e.set(&draw).group, nil
@@ -289,9 +288,8 @@ func (e *Engine) groupOf(t steps.Ticket) (*group, error) {
 		draw := e.plan.Draw(t, k)
 		drawn := e.set(&draw).group
 		if k > 0 && drawn != first {
-			return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset,
-				"positions %d and %d are of sources that have no batch in common: ask for those of one source at a "+
-					"time", t.Positions[0], position)
+			return nil, fault.New(fault.Unsupported, "ticket", "positions %d and %d are of sources that have no batch "+
+				"in common: ask for those of one source at a time", t.Positions[0], position)
 		}
 		first = drawn
 	}

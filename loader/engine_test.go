@@ -359,8 +359,8 @@ func TestSpecHash(t *testing.T) {
 func TestBadSamples(t *testing.T) {
 	tab := chips(5, 10)
 	tab.broken = map[int64]error{
-		3: fault.New(fault.Corrupt, "tile 1", 99, "broken"),
-		7: fault.New(fault.Limit, "tile 2", 5, "large"),
+		3: fault.At(fault.Corrupt, "tile 1", 99, "broken"),
+		7: fault.At(fault.Limit, "tile 2", 5, "large"),
 	}
 	sp := Spec{Fields: chipFields, BatchSize: 5}
 	ctx := context.Background()

@@ -220,7 +220,7 @@ func (o object) Close() error { return nil }
 
 func (o object) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > int64(len(o)) || copy(p, o[off:]) < len(p) {
-		return fault.New(fault.Corrupt, "byte range", off, "past the end")
+		return fault.At(fault.Corrupt, "byte range", off, "past the end")
 	}
 	return nil
 }

@@ -224,7 +224,7 @@ func TestResampledLabelsStayLabels(t *testing.T) {
 // TestWindowField: a chip has its asset's pixels in the window that the batch names.
 func TestWindowField(t *testing.T) {
 	tab := gaps()
-	tab.broken = map[int64]error{4: fault.New(fault.Corrupt, "tile", 1, "broken")}
+	tab.broken = map[int64]error{4: fault.At(fault.Corrupt, "tile", 1, "broken")}
 	for _, s := range []Sampler{
 		{Kind: spec.RandomWindow, Height: 7, Width: 26, PerAsset: 3},
 		{Kind: spec.GridWindow, Height: 9, Width: 8, GridWindows: spec.GridWindows{StrideY: 5, StrideX: 8, Pad: true}},

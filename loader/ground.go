@@ -29,12 +29,12 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	case len(d.rasters) == 0:
 		return fmt.Errorf("spec: sampler: kind %q needs a raster", sampler.Kind)
 	case d.table.Array:
-		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		return fault.New(fault.Unsupported, "dataset",
 			"images of arrays do not say where they lie: windows on the ground are for rasters that do")
 	}
 	for _, field := range d.rasters {
 		if field.TimeAxis {
-			return fault.New(fault.Unsupported, "field "+field.Name, fault.NoOffset,
+			return fault.New(fault.Unsupported, "field "+field.Name,
 				"it has steps of time: windows on the ground are for rasters without them")
 		}
 	}
@@ -152,10 +152,10 @@ func regionOf(ctx context.Context, roi string, e *Engine) (area scenes.Area, err
 		return area, err
 	}
 	if area.CRS == nil {
-		return area, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "%s does not say which", path)
+		return area, fault.New(fault.Unsupported, "CRS", "%s does not say which", path)
 	}
 	if len(area.Parts) == 0 {
-		return area, fault.New(fault.Unsupported, "shapes", fault.NoOffset, "%s has no polygon", path)
+		return area, fault.New(fault.Unsupported, "shapes", "%s has no polygon", path)
 	}
 	return area, nil
 }
@@ -178,7 +178,7 @@ func (d *dataset) checkLeads() error {
 func (d *dataset) scenes(ctx context.Context, e *Engine) ([]scenes.Scene, error) {
 	count := d.rows.Len(d.table.N)
 	if count > maxMeasured {
-		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.Limit, "dataset",
 			"%d scenes: windows on the ground see at most %d", count, maxMeasured), d.source.Source)
 	}
 	list := make([]scenes.Scene, count)
@@ -302,7 +302,7 @@ func (d *dataset) matchable(list []scenes.Scene) error {
 			if !d.table.Joined.Leads(place) {
 				what = "its dataset"
 			}
-			return rows.InField(field.Name, fault.New(fault.NotFound, "match", fault.NoOffset,
+			return rows.InField(field.Name, fault.New(fault.NotFound, "match",
 				"it is %q, and no scene of %s %s", field.Match, what, lacks))
 		}
 	}

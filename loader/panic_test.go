@@ -156,7 +156,7 @@ func checkNoRow(t *testing.T, b *batch.Batch, row int64) {
 // TestPanicInASubstitute: each sample that could take the place of a bad one panics. The batch ends with that.
 func TestPanicInASubstitute(t *testing.T) {
 	tab := tripping{chips(5, 24), "*", -1, -1}
-	tab.broken = map[int64]error{7: fault.New(fault.Corrupt, "tile 1", 99, "broken")}
+	tab.broken = map[int64]error{7: fault.At(fault.Corrupt, "tile 1", 99, "broken")}
 	e := openTripping(t, Spec{BatchSize: 1, BadSamples: spec.BadReplace}, tab, 2)
 	defer e.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)

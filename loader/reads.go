@@ -137,7 +137,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 		rd := &rasterRead{raster: whole, part: part, row: row, last: i == len(sceneRows)-1}
 		if part >= 0 {
 			if asset.Parts == nil {
-				return asset.Fault(fault.New(fault.Corrupt, "asset", fault.NoOffset, "the stack lost its parts"))
+				return asset.Fault(fault.New(fault.Corrupt, "asset", "the stack lost its parts"))
 			}
 			rd.raster, asset = whole.Parts[part], asset.Parts[part]
 			rd.bands = &rd.raster.PickedBands
@@ -150,7 +150,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 				return err
 			}
 			if rd.bands.Lacking != nil {
-				return asset.Fault(fault.New(fault.Unsupported, "times", fault.NoOffset, "it has %d steps of time: "+
+				return asset.Fault(fault.New(fault.Unsupported, "times", "it has %d steps of time: "+
 					"scenes of windows on the ground have all that times picks", asset.Index.Steps()))
 			}
 		}

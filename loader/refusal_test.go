@@ -180,7 +180,7 @@ func TestSkippedRowIsCleared(t *testing.T) {
 	e := openFake(t, sp, tab, 2)
 	ctx := context.Background()
 	wait(t, e.Start(ctx, steps.StepTicket(0, 0, 4, 0, 1), false)).Release()
-	tab.broken[5] = fault.New(fault.Corrupt, "tile", 1, "broken")
+	tab.broken[5] = fault.At(fault.Corrupt, "tile", 1, "broken")
 	b := wait(t, e.Start(ctx, steps.StepTicket(0, 1, 4, 0, 1), false))
 	defer b.Release()
 	if b.Valid[1] {
@@ -199,7 +199,7 @@ func TestSkippedRowIsCleared(t *testing.T) {
 // TestFirstSampleMayBeBad: if bad samples are skipped, the first one is too.
 func TestFirstSampleMayBeBad(t *testing.T) {
 	tab := chips(32, 4)
-	tab.broken = map[int64]error{0: fault.New(fault.Corrupt, "tile", 1, "broken")}
+	tab.broken = map[int64]error{0: fault.At(fault.Corrupt, "tile", 1, "broken")}
 	if _, err := tryEngine(Spec{Fields: chipFields, BatchSize: 2}, tab); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("without skip: %v", err)
 	}
@@ -222,7 +222,7 @@ func TestSystemErrorsAreNotSkipped(t *testing.T) {
 	}
 	// Another fault of the sample does not hide the error.
 	for _, part := range []string{"a part", "zone"} {
-		tab.second = map[int64]error{2: fault.New(fault.Corrupt, part, 0, "broken")}
+		tab.second = map[int64]error{2: fault.At(fault.Corrupt, part, 0, "broken")}
 		for range 20 {
 			_, err := e.Start(context.Background(), steps.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background())
 			if !errors.Is(err, syscall.EMFILE) {
@@ -237,7 +237,7 @@ func TestFirstErrorIsReported(t *testing.T) {
 	tab := chips(34, 16)
 	tab.broken = map[int64]error{}
 	for row := int64(2); row < 16; row++ {
-		tab.broken[row] = fault.New(fault.Corrupt, fmt.Sprint("row ", row), 0, "broken")
+		tab.broken[row] = fault.At(fault.Corrupt, fmt.Sprint("row ", row), 0, "broken")
 	}
 	e := openFake(t, Spec{Fields: chipFields, BatchSize: 16}, tab, 7)
 	for range 50 {
@@ -251,7 +251,7 @@ func TestFirstErrorIsReported(t *testing.T) {
 // TestNextAfterAnError: Next tries the same step again; after a deadline, the work has continued.
 func TestNextAfterAnError(t *testing.T) {
 	tab := chips(35, 12)
-	broken := fault.New(fault.Corrupt, "tile", 1, "broken")
+	broken := fault.At(fault.Corrupt, "tile", 1, "broken")
 	tab.broken = map[int64]error{5: broken}
 	e := openFake(t, Spec{Fields: chipFields, BatchSize: 4}, tab, 1)
 	l, err := NewLoader(e, LoaderOptions{Epochs: 1, Prefetch: 1})

@@ -39,7 +39,7 @@ type fakeColumn struct {
 func (t *fakeTable) column(_ context.Context, name string) (rows.Column, error) {
 	c, ok := t.columns[name]
 	if !ok {
-		return rows.Column{}, fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q", name)
+		return rows.Column{}, fault.New(fault.NotFound, "table", "no column %q", name)
 	}
 	return rows.Column{Kind: c.kind, Unit: c.unit,
 		Scan: func(_ context.Context, visit func(int64, catalog.Value) error) error {
@@ -591,7 +591,7 @@ func sampledTables() map[string]*fakeTable {
 		tab.ints("site", func(r int64) int64 { return r % 4 })
 		tab.texts("date", func(r int64) string { return fmt.Sprintf("2024-%02d-01", (r*5)%12+1) })
 		tab.texts("class", func(r int64) string { return []string{"forest", "water", ""}[r%3] })
-		gone := fault.New(fault.Corrupt, "tile", 3, "broken")
+		gone := fault.At(fault.Corrupt, "tile", 3, "broken")
 		tab.broken = map[int64]error{3: gone, 8: gone}
 	}
 	return tabs

@@ -38,7 +38,7 @@ func (d *dataset) measure(ctx context.Context, e *Engine) error {
 // measureFiles reads the sizes of the selected assets from the headers of their files.
 func (d *dataset) measureFiles(ctx context.Context, e *Engine) error {
 	if n := d.table.N; n > maxMeasured {
-		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
+		return fault.WithFile(fault.New(fault.Limit, "dataset",
 			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: "+
 				"make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
 	}

@@ -108,7 +108,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	set.group.sets = append(set.group.sets, set)
 	set.names.table = set.table
 	if set.table.N == 0 {
-		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
+		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", "no samples"),
 			src.Source)
 	}
 	if err := set.openBeside(ctx, list[len(set.fields):], e.options); err != nil {

@@ -531,7 +531,7 @@ func TestTilesThatFail(t *testing.T) {
 
 func TestBadLimit(t *testing.T) {
 	tab := chips(5, 20)
-	gone := fault.New(fault.Corrupt, "tile 1", 99, "broken")
+	gone := fault.At(fault.Corrupt, "tile 1", 99, "broken")
 	tab.broken = map[int64]error{3: gone, 7: gone, 15: gone}
 	run := func(limit *spec.BadLimit, world int) (batches int, err error) {
 		e := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: spec.BadSkip, BadLimit: limit}, tab, 2)

@@ -36,7 +36,7 @@ func (p *Pending) tensors() error {
 		}
 	}
 	if size > engine.options.MemoryBytes {
-		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory",
+		return fault.New(fault.Limit, "batch", "values of %d bytes, over the %d bytes of batch memory",
 			size, engine.options.MemoryBytes)
 	}
 	add := func(part batchColumn) {

@@ -102,19 +102,18 @@ func (e *Engine) announce(t steps.Ticket) (announced []func()) {
 func (e *Engine) check(t steps.Ticket) (*group, error) {
 	switch last := e.plan.LastEpoch(); {
 	case t.Epoch > last:
-		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "epoch %d: the last one is %d", t.Epoch, last)
+		return nil, fault.New(fault.Limit, "ticket", "epoch %d: the last one is %d", t.Epoch, last)
 	case len(t.Positions)+len(t.Corners) > 0:
 		if err := e.checkNamed(t); err != nil {
 			return nil, err
 		}
 	case t.First < 0 || t.First > e.samples:
-		return nil, fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", t.First,
-			e.samples)
+		return nil, fault.New(fault.NotFound, "ticket", "position %d of an epoch of %d", t.First, e.samples)
 	case t.Count < 1 || t.RowStride < 1 || t.RowStart < 0 || t.RowStart >= t.RowStride:
-		return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, rows from %d by %d", t.Count,
+		return nil, fault.New(fault.Unsupported, "ticket", "%d positions, rows from %d by %d", t.Count,
 			t.RowStart, t.RowStride)
 	case t.Count > e.spec.BatchSize:
-		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "%d positions, at most a global batch of %d",
+		return nil, fault.New(fault.Limit, "ticket", "%d positions, at most a global batch of %d",
 			t.Count, e.spec.BatchSize)
 	}
 	return e.groupOf(t)
@@ -125,17 +124,17 @@ func (e *Engine) check(t steps.Ticket) (*group, error) {
 func (e *Engine) checkNamed(t steps.Ticket) error {
 	switch {
 	case t.First != 0 || t.Count != 0 || t.RowStart != 0 || t.RowStride != 0:
-		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, and a run of %d from %d",
+		return fault.New(fault.Unsupported, "ticket", "%d positions, and a run of %d from %d",
 			len(t.Positions), t.Count, t.First)
 	case len(t.Corners) > 0 && len(t.Corners) != 2*len(t.Positions):
-		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d numbers of corners, for %d positions",
+		return fault.New(fault.Unsupported, "ticket", "%d numbers of corners, for %d positions",
 			len(t.Corners), len(t.Positions))
 	case len(t.Corners) > 0 && slices.ContainsFunc(e.sets, (*dataset).drawsNoCorner):
-		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "corners are for random windows")
+		return fault.New(fault.Unsupported, "ticket", "corners are for random windows")
 	}
 	for _, p := range t.Positions {
 		if p < 0 || p >= e.samples {
-			return fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", p, e.samples)
+			return fault.New(fault.NotFound, "ticket", "position %d of an epoch of %d", p, e.samples)
 		}
 	}
 	return nil

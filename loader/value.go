@@ -80,9 +80,9 @@ func (v valueField) class(val catalog.Value) (catalog.Value, error) {
 	number, ok := v.classes[name]
 	switch {
 	case name == "":
-		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, "no class")
+		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, "no class")
 	case !ok:
-		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset,
+		return catalog.Value{}, fault.New(fault.Corrupt, "column of field "+v.name,
 			"%.64q is not one of the %d classes%s", name, len(v.classes), v.severalIn(name))
 	}
 	return catalog.Value{Int: number}, nil
@@ -138,7 +138,7 @@ func (v valueField) list(val catalog.Value) (packed catalog.Value, err error) {
 	case val.Null:
 		elements = slices.Repeat([]catalog.Value{{Null: true}}, v.width())
 	case len(elements) != v.width():
-		return packed, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset,
+		return packed, fault.New(fault.Corrupt, "column of field "+v.name,
 			"a list of %d numbers, and others have %d", len(elements), v.width())
 	}
 	data := make([]byte, 0, v.width()*v.to.Size())
@@ -211,7 +211,7 @@ func (v valueField) listOfTexts(val catalog.Value) (catalog.Value, error) {
 func (v valueField) bits(val catalog.Value) (uint64, error) {
 	num := v.to.Num()
 	bad := func(format string, args ...any) (uint64, error) {
-		return 0, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, format, args...)
+		return 0, fault.New(fault.Corrupt, "column of field "+v.name, format, args...)
 	}
 	if num.IsFloat() {
 		float := val.Float
@@ -325,7 +325,7 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 		// Rows that the table lacks would give other numbers to the same strings.
 		conditions := len(source.source.Where) + len(source.source.Bad)
 		if source.table.Selected && (conditions > 0 || source.source.IDList != "" || source.source.Split.OfRows()) {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "classes",
 				"only the selected rows of a container are known: give the classes"), source.source.Source)
 		}
 		for row := range source.table.N {
@@ -335,7 +335,7 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 			}
 			for _, label := range append(value.List, value) {
 				if label.Float != math.Trunc(label.Float) && label.Float == label.Float {
-					return nil, fault.WithFile(fault.New(fault.Unsupported, "classes", fault.NoOffset,
+					return nil, fault.WithFile(fault.New(fault.Unsupported, "classes",
 						"the column holds %v: floats are classes if they are whole numbers", label.Float),
 						source.source.Source)
 				}
@@ -344,13 +344,13 @@ func findClasses(ctx context.Context, i int, dtype string, sources []classSource
 				}
 			}
 			if len(seen) > limit {
-				return nil, fault.WithFile(fault.New(fault.Limit, "classes", fault.NoOffset,
+				return nil, fault.WithFile(fault.New(fault.Limit, "classes",
 					"over %d strings, the most for dtype %q", limit, dtype), source.source.Source)
 			}
 		}
 	}
 	if len(seen) == 0 {
-		return nil, fault.New(fault.NotFound, "classes", fault.NoOffset, "no sample has one")
+		return nil, fault.New(fault.NotFound, "classes", "no sample has one")
 	}
 	return slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
 		if holds.Elem() == catalog.Text {

@@ -97,7 +97,7 @@ func (e *Engine) withWeights(ctx context.Context, t steps.Ticket, do func(*shuff
 		e.weighed.release(opened)
 	}
 	if err != nil && fault.KindOf(err) == 0 && ctx.Err() == nil {
-		err = fault.New(fault.Unsupported, "weights", fault.NoOffset, "%v", err)
+		err = fault.New(fault.Unsupported, "weights", "%v", err)
 	}
 	return fault.WithFile(err, t.Weights.Path)
 }
@@ -116,7 +116,7 @@ func (w *weighed) get(ctx context.Context, e *Engine, asked *steps.Weights) (*op
 		return found, nil
 	}
 	if source.IsRemote(asked.Path) {
-		return nil, fault.New(fault.Unsupported, "weights", fault.NoOffset, "they must be in a local file")
+		return nil, fault.New(fault.Unsupported, "weights", "they must be in a local file")
 	}
 	file, err := e.options.Opener.Open(ctx, asked.Path)
 	if err != nil {
@@ -170,7 +170,7 @@ func (w *weighed) release(o *openWeights) {
 func (o *openWeights) load(ctx context.Context, workers int) error {
 	var head [16]byte
 	if o.file.Size() < int64(len(head)) {
-		return fault.New(fault.Corrupt, "weights", 0, "%d bytes are no weights of rows", o.file.Size())
+		return fault.At(fault.Corrupt, "weights", 0, "%d bytes are no weights of rows", o.file.Size())
 	}
 	if err := o.file.ReadAt(ctx, head[:], 0); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (o *openWeights) load(ctx context.Context, workers int) error {
 	n := (o.file.Size() - int64(len(head))) / 4
 	if string(head[:8]) != rowWeightsMagic || n < 1 || n > math.MaxUint32 ||
 		binary.LittleEndian.Uint64(head[8:]) != uint64(n) || o.file.Size() != int64(len(head))+4*n {
-		return fault.New(fault.Corrupt, "weights", 0, "not a file of Loader.reweight")
+		return fault.At(fault.Corrupt, "weights", 0, "not a file of Loader.reweight")
 	}
 	read := func(ctx context.Context, to []byte, first int64) error {
 		return o.file.ReadAt(ctx, to, int64(len(head))+4*first)
@@ -197,7 +197,7 @@ func (o *openWeights) load(ctx context.Context, workers int) error {
 		_, _ = hasher.Write(hashes[i][:])
 	}
 	if want, err := hex.DecodeString(o.hash); err != nil || !bytes.Equal(hasher.Sum(nil), want) {
-		return fault.New(fault.Corrupt, "weights", fault.NoOffset, "other weights than the run was given")
+		return fault.New(fault.Corrupt, "weights", "other weights than the run was given")
 	}
 	return nil
 }

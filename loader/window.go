@@ -33,9 +33,8 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 		// The plan has counted the windows of the measured size, so another size would put windows
 		// where no pixels are.
 		if size := d.sizes.of(draw.Row); int(size.Height) != height || int(size.Width) != width {
-			return window, fault.New(fault.Corrupt, "window", fault.NoOffset,
-				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, size.Height,
-				size.Width)
+			return window, fault.New(fault.Corrupt, "window", "the asset has %d by %d pixels, and had %d by %d when "+
+				"the run was opened", height, width, size.Height, size.Width)
 		}
 	}
 	var weights *shuffle.Weights
@@ -63,7 +62,7 @@ func (d *dataset) overlapping(p *shuffle.Plan, draw *shuffle.Draw, share float64
 	}
 	win, ok := p.Overlapping(draw, first, share, height, width)
 	if !ok {
-		return win, fault.New(fault.Unsupported, "window", fault.NoOffset,
+		return win, fault.New(fault.Unsupported, "window",
 			"min_overlap is %v, and a window of %d by %d pixels can share only %.3g with the first, of %d by %d",
 			share, win.H, win.W, shuffle.Overlap(win, first), first.H, first.W)
 	}
@@ -76,7 +75,7 @@ func wholeChip(chip shuffle.Box, height, width int, pad bool) error {
 	case (height < chip.H || width < chip.W) && !pad:
 		return tooSmall(chip, height, width)
 	case height > chip.H || width > chip.W:
-		return fault.New(fault.Unsupported, "window", fault.NoOffset,
+		return fault.New(fault.Unsupported, "window",
 			"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, chip.H, chip.W)
 	}
 	return nil
@@ -84,24 +83,21 @@ func wholeChip(chip shuffle.Box, height, width int, pad bool) error {
 
 // tooSmall returns the error about an asset that is smaller than its window.
 func tooSmall(window shuffle.Box, height, width int) error {
-	return fault.New(fault.Unsupported, "window", fault.NoOffset,
-		"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, window.H,
-		window.W)
+	return fault.New(fault.Unsupported, "window", "the asset has %d by %d pixels, the window %d by %d, and the field "+
+		"does not pad", height, width, window.H, window.W)
 }
 
 // windowAt returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
 func (d *dataset) windowAt(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {
 	window.Y, window.X = corner[0], corner[1]
 	if window.Y%d.alignY != 0 || window.X%d.alignX != 0 {
-		return window, fault.New(fault.Unsupported, "window", fault.NoOffset,
-			"its corner is at row %d and column %d: with fields of other resolutions, they must be multiples of %d "+
-				"and %d", window.Y, window.X, d.alignY, d.alignX)
+		return window, fault.New(fault.Unsupported, "window", "its corner is at row %d and column %d: with fields of "+
+			"other resolutions, they must be multiples of %d and %d", window.Y, window.X, d.alignY, d.alignX)
 	}
 	outside := window.Y > height-window.H || window.X > width-window.W
 	if window.Y >= height || window.X >= width || outside && !pad {
-		return window, fault.New(fault.NotFound, "window", fault.NoOffset,
-			"the asset has %d by %d pixels, and the window %d by %d at row %d and column %d", height, width, window.H,
-			window.W, window.Y, window.X)
+		return window, fault.New(fault.NotFound, "window", "the asset has %d by %d pixels, and the window %d by %d at "+
+			"row %d and column %d", height, width, window.H, window.W, window.Y, window.X)
 	}
 	return window, nil
 }
@@ -128,7 +124,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		}
 		first := &chunk.Index{Height: base.height, Width: base.width}
 		if !d.wholes(draw) && !raster.Ratio.Holds(first, a.Index) {
-			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			return shuffle.Box{}, fault.New(fault.Unsupported, "asset",
 				"%d by %d pixels do not share a grid with the first field's %d by %d; in the first sample they do",
 				a.Index.Height, a.Index.Width, first.Height, first.Width)
 		}
@@ -144,9 +140,8 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 			return shuffle.Box{}, err
 		}
 		if base.height != begin.height || base.width != begin.width {
-			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"%d by %d pixels; the first step of the sequence has %d by %d",
-				base.height, base.width, begin.height, begin.width)
+			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", "%d by %d pixels; the first step of the "+
+				"sequence has %d by %d", base.height, base.width, begin.height, begin.width)
 		}
 		if err := lead.SameGround(&begin.Asset, &base.Asset); err != nil {
 			return shuffle.Box{}, err

@@ -68,7 +68,7 @@ func firstFrame(generation int, bands, frames int64) int64 {
 func (p *profile) entriesAre(generation int, kind fault.Kind) {
 	bad := func(off int64, format string, args ...any) {
 		if p.Err == nil {
-			p.Err = fault.New(kind, "ifd 0", off, format, args...)
+			p.Err = fault.At(kind, "ifd 0", off, format, args...)
 		}
 	}
 	list := entries(generation)

@@ -84,12 +84,12 @@ func indexOf(ctx context.Context, f *ifd.File) (x *chunk.Index, generation int, 
 func index1(ctx context.Context, f *ifd.File) (*chunk.Index, error) {
 	directory := &f.Dirs[0]
 	if !f.Big || f.BigEndian {
-		return nil, fault.New(fault.Unsupported, "header", 0, "not a little-endian BigTIFF")
+		return nil, fault.At(fault.Unsupported, "header", 0, "not a little-endian BigTIFF")
 	}
 	tags := profile{f.Tags(ctx, directory)}
 	tags.want(ifd.TagCompression, 0, Compression)
 	if !oneDirectory(f) && tags.Err == nil {
-		return nil, fault.New(fault.Unsupported, "ifd 1", int64(f.Dirs[0].Next), "a rumi file has one directory")
+		return nil, fault.At(fault.Unsupported, "ifd 1", int64(f.Dirs[0].Next), "a rumi file has one directory")
 	}
 	tags.want(ifd.TagPlanarConfig, 1, 2)
 	tags.want(ifd.TagPredictor, 1, 1)
@@ -115,7 +115,7 @@ func (p *profile) fail(tag uint16, format string, args ...any) {
 // want checks that a tag has the value that every rumi file has.
 func (p *profile) want(tag uint16, absent, value uint64) {
 	if found := p.Uint(tag, absent); p.Err == nil && found != value {
-		p.Err = fault.New(fault.Unsupported, p.Dir.Part(tag), fault.NoOffset, "%d, a rumi file has %d", found, value)
+		p.Err = fault.New(fault.Unsupported, p.Dir.Part(tag), "%d, a rumi file has %d", found, value)
 	}
 }
 

@@ -13,7 +13,7 @@ func index2(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, error) {
 	directory := &f.Dirs[0]
 	tags := profile{f.Tags(ctx, directory)}
 	if f.BigEndian || directory.Off != dirAt || !oneDirectory(f) {
-		tags.Err = fault.New(fault.Unsupported, "ifd 0", directory.Off,
+		tags.Err = fault.At(fault.Unsupported, "ifd 0", directory.Off,
 			"no Compression tag, and not a rumi file of generation 2: that is little-endian, with one directory, at 16")
 	}
 	tags.entriesAre(2, fault.Unsupported)

@@ -26,7 +26,7 @@ func header3(head []byte) (uint64, error) {
 		return 0, nil
 	}
 	bad := func(kind fault.Kind, off int64, format string, args ...any) (uint64, error) {
-		return 0, fault.New(kind, "header", off, format, args...)
+		return 0, fault.At(kind, "header", off, format, args...)
 	}
 	le := binary.LittleEndian
 	if len(head) >= 6 && le.Uint16(head[4:]) != 1 {
@@ -45,7 +45,7 @@ func header3(head []byte) (uint64, error) {
 func index3(ctx context.Context, f *ifd.File) (*chunk.Index, Unit, *Trailer, error) {
 	tags := profile{f.Tags(ctx, &f.Dirs[0])}
 	if !oneDirectory(f) {
-		tags.Err = fault.New(fault.Corrupt, "ifd 0", dirAt, "a rumi file has one directory")
+		tags.Err = fault.At(fault.Corrupt, "ifd 0", dirAt, "a rumi file has one directory")
 	}
 	tags.entriesAre(3, fault.Corrupt)
 	tags.restOfEntries()
@@ -122,7 +122,7 @@ func (p *profile) unit3(x *chunk.Index) Unit {
 // setTimes divides the planes of x into that many steps of time, at least 1.
 func setTimes(x *chunk.Index, times int64) error {
 	if times*int64(x.Bands) > chunk.MaxPlanes {
-		return fault.New(fault.Limit, "header", fault.NoOffset, "%d steps of time of %d bands, at most %d in all",
+		return fault.New(fault.Limit, "header", "%d steps of time of %d bands, at most %d in all",
 			times, x.Bands, chunk.MaxPlanes)
 	}
 	if times > 1 {

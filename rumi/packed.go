@@ -33,14 +33,14 @@ func shift(generation int) int {
 // parsePacked reads a header blob of generation 2 or 3; see Parse.
 func parsePacked(b []byte, generation, maxChunk int) (*Header, error) {
 	bad := func(off int, format string, args ...any) (*Header, error) {
-		return nil, fault.New(fault.Corrupt, "header blob", int64(off), format, args...)
+		return nil, fault.At(fault.Corrupt, "header blob", int64(off), format, args...)
 	}
 	le, pos := binary.LittleEndian, shift(generation)
 	if len(b) < blob2Head+pos {
 		return bad(0, "%d bytes", len(b))
 	}
 	if version := le.Uint16(b[4:]); version != blobVersion {
-		return nil, fault.New(fault.Unsupported, "header blob", 4, "version %d of generation %d", version, generation)
+		return nil, fault.At(fault.Unsupported, "header blob", 4, "version %d of generation %d", version, generation)
 	}
 	index, err := blobGrid(b, generation)
 	if err != nil {
@@ -68,7 +68,7 @@ func parsePacked(b []byte, generation, maxChunk int) (*Header, error) {
 	frames, ok := framesPacked(index, 8*int64(len(packed)), width)
 	if !ok {
 		if width == 0 && len(packed) == 0 {
-			return nil, fault.New(fault.Limit, "header blob", 0, "more than %d frames of one size", maxEqualFrames)
+			return nil, fault.At(fault.Limit, "header blob", 0, "more than %d frames of one size", maxEqualFrames)
 		}
 		return bad(pos+blob2Head, "%d bytes of counts of %d bits for %d by %d positions of %d bands", len(packed),
 			width, index.Down(), index.Across(), index.Bands)
@@ -102,7 +102,7 @@ func framesPacked(x *chunk.Index, n int64, width int) (int64, bool) {
 // unpack reads the byte counts of the frames and places the frames end to end, the first at off.
 func unpack(x *chunk.Index, packed []byte, least int64, width int, off int64) error {
 	bad := func(format string, args ...any) error {
-		return fault.New(fault.Corrupt, "header blob", blob2Head, format, args...)
+		return fault.At(fault.Corrupt, "header blob", blob2Head, format, args...)
 	}
 	zero, largest := false, uint64(0)
 	counts := cursor.Unpacker{Src: packed}

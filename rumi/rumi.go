@@ -118,7 +118,7 @@ func Parse(b []byte) (*Header, error) { return ParseLimit(b, chunk.DefaultMaxByt
 // ParseLimit is Parse with another limit of a decoded chunk in bytes.
 func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	bad := func(off int64, format string, args ...any) (*Header, error) {
-		return nil, fault.New(fault.Corrupt, "header blob", off, format, args...)
+		return nil, fault.At(fault.Corrupt, "header blob", off, format, args...)
 	}
 	le := binary.LittleEndian
 	if len(b) >= 4 && le.Uint32(b) == rumis.Blob2 {
@@ -131,7 +131,7 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 		return bad(0, "magic %#x", magic)
 	}
 	if version := le.Uint16(b[4:]); version != blobVersion {
-		return nil, fault.New(fault.Unsupported, "header blob", 4, "version %d", version)
+		return nil, fault.At(fault.Unsupported, "header blob", 4, "version %d", version)
 	}
 	index, err := blobGrid(b, 1)
 	if err != nil {
@@ -161,7 +161,7 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 }
 
 // ErrEither is the error for a blob that is one of generation 2 and one of generation 3.
-var ErrEither error = fault.New(fault.Unsupported, "header blob", 14,
+var ErrEither error = fault.At(fault.Unsupported, "header blob", 14,
 	"a header of generation 2 or 3: only the file says which")
 
 // parseEither reads a blob of generation 2 or 3.
@@ -184,7 +184,7 @@ func parseEither(b []byte, maxChunk int) (*Header, error) {
 // blobGrid reads what all generations have at offsets 6 to 21, in generation 3 some of it later.
 func blobGrid(b []byte, generation int) (*chunk.Index, error) {
 	bad := func(off int64, format string, args ...any) (*chunk.Index, error) {
-		return nil, fault.New(fault.Corrupt, "header blob", off, format, args...)
+		return nil, fault.At(fault.Corrupt, "header blob", off, format, args...)
 	}
 	le := binary.LittleEndian
 	width, height := le.Uint32(b[6:]), le.Uint32(b[10:])

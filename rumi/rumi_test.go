@@ -364,8 +364,7 @@ func (h *Header) Check(fileSize int64) error {
 		ends = end < fileSize
 	}
 	if !ends {
-		return fault.New(fault.Corrupt, "header blob", fault.NoOffset, "frames end at %d, the file at %d", end,
-			fileSize)
+		return fault.New(fault.Corrupt, "header blob", "frames end at %d, the file at %d", end, fileSize)
 	}
 	return nil
 }

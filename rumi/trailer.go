@@ -88,7 +88,7 @@ func parseTrailer(data []byte, bands, steps int) (*Trailer, error) {
 	// Writing it again finds every other form, which avoids a check of each field.
 	again, err := trailer.append(nil, bands, steps)
 	if err != nil || !bytes.Equal(again, data) {
-		return nil, fault.New(fault.Corrupt, "trailer", 0, "not the shortest form of its names and times")
+		return nil, fault.At(fault.Corrupt, "trailer", 0, "not the shortest form of its names and times")
 	}
 	return trailer, nil
 }

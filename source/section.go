@@ -21,7 +21,7 @@ func ReadAll(ctx context.Context, o Opener, uri string, limit int64) (data []byt
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if file.Size() > limit {
-		return nil, fault.New(fault.Limit, "file", fault.NoOffset, "%d bytes, at most %d", file.Size(), limit)
+		return nil, fault.New(fault.Limit, "file", "%d bytes, at most %d", file.Size(), limit)
 	}
 	return Read(ctx, file, 0, file.Size())
 }
@@ -30,7 +30,7 @@ func ReadAll(ctx context.Context, o Opener, uri string, limit int64) (data []byt
 // fault.Corrupt.
 func SectionOf(r Reader, off, size int64) (Reader, error) {
 	if off < 0 || size < 0 || off > r.Size() || size > r.Size()-off {
-		return nil, fault.New(fault.Corrupt, "", off, "%d bytes in a file of %d", size, r.Size())
+		return nil, fault.At(fault.Corrupt, "", off, "%d bytes in a file of %d", size, r.Size())
 	}
 	return &section{r, off, size}, nil
 }
@@ -73,7 +73,7 @@ func (s *section) Place() (object any, off int64) {
 // ReadAt implements Reader.
 func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if off < 0 || off > s.size || int64(len(p)) > s.size-off {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of a part of the file", len(p),
+		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of a part of the file", len(p),
 			s.size)
 	}
 	return s.Reader.ReadAt(ctx, p, s.off+off)
@@ -91,7 +91,7 @@ func (m Memory) Close() error { return nil }
 // ReadAt implements Reader.
 func (m Memory) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), len(m))
+		return fault.At(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), len(m))
 	}
 	copy(p, m[off:])
 	return nil

@@ -201,7 +201,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 			result = kind
 		case result.Files != 0 && strings.EqualFold(path.Ext(name), ".zip"): // all ZIPs begin like containers
 		default:
-			return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+			return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset",
 				"is %v and %v at once: move one of them to a directory of its own", result, kind), uri)
 		}
 	}
@@ -220,7 +220,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	}
 	icechunk := pathname.Join(p.Local(), "snapshots/1CECHNKREP0F1RSTCMT0") // the first snapshot of each of its stores
 	if _, err := openers.RootsOf(o).Stat(icechunk); err == nil && result == Other && !p.Remote() {
-		return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset",
 			"is an Icechunk store, which is not read: copy it to Zarr"), uri)
 	}
 	return result, nil

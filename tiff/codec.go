@@ -66,7 +66,7 @@ func (d *deflateDecoder) padded(dst, src []byte) error {
 }
 
 func badDeflate(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "deflate", fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, "deflate", format, args...)
 }
 
 // packBitsDecoder reads Apple's byte-oriented run lengths (TIFF 6.0 section 9).
@@ -76,13 +76,13 @@ type packBitsDecoder struct{}
 func (packBitsDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	for rest := len(dst) - t.Need; len(dst) > rest; {
 		if len(src) < 2 {
-			return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "ends early, %d bytes missing", len(dst))
+			return fault.New(fault.Corrupt, "packbits", "ends early, %d bytes missing", len(dst))
 		}
 		n := int(int8(src[0]))
 		switch {
 		case n >= 0: // n+1 bytes as they are
 			if n++; min(n, len(dst)) > len(src)-1 {
-				return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "a run of %d bytes passes the end", n)
+				return fault.New(fault.Corrupt, "packbits", "a run of %d bytes passes the end", n)
 			}
 			// Some writers pad the last strip, so more may come out.
 			n = min(n, len(dst))

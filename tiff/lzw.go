@@ -45,10 +45,10 @@ func (d *lzwDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 		return errOldLZW()
 	}
 	if len(dst) > math.MaxInt32 {
-		return fault.New(fault.Limit, "lzw", fault.NoOffset, "a chunk of %d bytes", len(dst))
+		return fault.New(fault.Limit, "lzw", "a chunk of %d bytes", len(dst))
 	}
 	if got := d.decode(dst, src, t.Need); got < t.Need {
-		return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", got, len(dst))
+		return fault.New(fault.Corrupt, "lzw", "ends or breaks off after %d of %d bytes", got, len(dst))
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (d *lzwDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 func oldLZW(head []byte) bool { return head[0] == 0 && head[1]&1 == 1 }
 
 func errOldLZW() error {
-	return fault.New(fault.Unsupported, "lzw", fault.NoOffset, "LZW of the old order of bits")
+	return fault.New(fault.Unsupported, "lzw", "LZW of the old order of bits")
 }
 
 // decode writes at least need bytes and returns how many; fewer if the stream ends or is invalid. A chunk

@@ -48,8 +48,7 @@ func (s *lzwStream) Fill(p []byte) error {
 	for filled < len(p) {
 		got, goesOn := s.decode(p[filled:])
 		if filled += got; !goesOn {
-			return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", filled,
-				len(p))
+			return fault.New(fault.Corrupt, "lzw", "ends or breaks off after %d of %d bytes", filled, len(p))
 		}
 	}
 	return nil

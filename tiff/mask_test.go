@@ -45,7 +45,7 @@ func readMask(file []byte) (*chunk.Index, []byte, error) {
 		return nil, nil, err
 	}
 	if x.Height > 1<<22/x.Width/x.Bands {
-		return nil, nil, fault.New(fault.Limit, "mask", fault.NoOffset, "too large for a test")
+		return nil, nil, fault.New(fault.Limit, "mask", "too large for a test")
 	}
 	out, d, dst := make([]byte, x.Bands*x.Height*x.Width), chunk.NewDecoder(nil), make([]byte, x.MaxDecodedBytes())
 	for i, r := range x.Ranges {

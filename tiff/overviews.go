@@ -26,9 +26,8 @@ func OpenOverviewFile(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits
 	overviews, err := openReduced(ctx, f, x, l, 0)
 	for _, index := range overviews {
 		if !reduces(index, x) {
-			return nil, fault.New(fault.Unsupported, "overview", fault.NoOffset,
-				"%d by %d pixels, of an image of %d by %d: the sides have another ratio",
-				index.Height, index.Width, x.Height, x.Width)
+			return nil, fault.New(fault.Unsupported, "overview", "%d by %d pixels, of an image of %d by %d: the sides "+
+				"have another ratio", index.Height, index.Width, x.Height, x.Width)
 		}
 	}
 	return overviews, err
@@ -72,7 +71,7 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 	}
 	part := fmt.Sprintf("ifd %d", d.Index)
 	if index.Bands != x.Bands || index.DType != x.DType || index.Height > x.Height || index.Width > x.Width {
-		return nil, fault.New(fault.Unsupported, part, d.Off,
+		return nil, fault.At(fault.Unsupported, part, d.Off,
 			"an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
 			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width, x.DType)
 	}

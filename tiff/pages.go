@@ -41,7 +41,7 @@ func OpenPages(ctx context.Context, f *ifd.File, pages string, l Limits) (*Image
 		unread = "pages with palettes are no bands of one image: take them as steps"
 	}
 	if unread != "" {
-		return nil, fault.New(fault.Unsupported, "pages", fault.NoOffset, "%s", unread)
+		return nil, fault.New(fault.Unsupported, "pages", "%s", unread)
 	}
 	all := []*Image{image}
 	budget := uint64(cmp.Or(l.MaxTagBytes, ifd.DefaultMaxBytes))
@@ -53,7 +53,7 @@ func OpenPages(ctx context.Context, f *ifd.File, pages string, l Limits) (*Image
 		// Pages may share their tags, which are read once and then count for nothing.
 		size := directory.ValueBytes()
 		if size > budget {
-			return nil, fault.New(fault.Limit, "pages", directory.Off, "tags of more than %d bytes in all pages",
+			return nil, fault.At(fault.Limit, "pages", directory.Off, "tags of more than %d bytes in all pages",
 				cmp.Or(l.MaxTagBytes, ifd.DefaultMaxBytes))
 		}
 		budget -= size
@@ -62,7 +62,7 @@ func OpenPages(ctx context.Context, f *ifd.File, pages string, l Limits) (*Image
 			return nil, fault.WithPart(err, fmt.Sprintf("page %d", len(all)), 0)
 		}
 		if what := unlike(image, page); what != "" {
-			return nil, fault.New(fault.Unsupported, fmt.Sprintf("page %d", len(all)), directory.Off,
+			return nil, fault.At(fault.Unsupported, fmt.Sprintf("page %d", len(all)), directory.Off,
 				"%s: pages of one image must be alike, as pages=%q says", what, pages)
 		}
 		all = append(all, page)

@@ -70,7 +70,7 @@ type packBitsStream struct {
 // Fill implements chunk.Stream.
 func (s *packBitsStream) Fill(p []byte) error {
 	short := func(missing int) error {
-		return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "ends early, %d bytes missing", missing)
+		return fault.New(fault.Corrupt, "packbits", "ends early, %d bytes missing", missing)
 	}
 	for len(p) > 0 {
 		switch {

@@ -156,7 +156,7 @@ type yCbCrDecoder struct {
 
 // Decompress implements chunk.Decompressor.
 func (d *yCbCrDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
-	bad := fault.New(fault.Corrupt, "ycbcr", fault.NoOffset, "not the parameters of this codec")
+	bad := fault.New(fault.Corrupt, "ycbcr", "not the parameters of this codec")
 	if len(t.Params) != yCbCrHead+colorimetry || t.DType != chunk.Uint8 || t.Bands != 3 ||
 		!slices.Contains(yCbCrShares, [2]byte(t.Params[1:3])) {
 		return bad
@@ -170,8 +170,7 @@ func (d *yCbCrDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	case codec == chunk.Raw:
 		// Some writers leave out the rows of a tile that lie below the image.
 		if len(src) < blockRows(min(t.Rows, t.LeastRows))*row {
-			return fault.New(fault.Corrupt, "ycbcr", fault.NoOffset, "%d bytes stored, %d needed", len(src),
-				blockRows(t.LeastRows)*row)
+			return fault.New(fault.Corrupt, "ycbcr", "%d bytes stored, %d needed", len(src), blockRows(t.LeastRows)*row)
 		}
 		need = min(need, len(src)/row)
 	case !codec.Samples():

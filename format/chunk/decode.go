@@ -194,7 +194,7 @@ func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
 // writers cut tiles off after them; the rest of dst is then 0.
 func raw(dst, src []byte, leastBytes int) error {
 	if len(src) < min(leastBytes, len(dst)) {
-		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes stored, %d needed", len(src), leastBytes)
+		return fault.New(fault.Corrupt, "", "%d bytes stored, %d needed", len(src), leastBytes)
 	}
 	clear(dst[copy(dst, src):])
 	return nil
@@ -239,8 +239,7 @@ func (x *Index) checkLowBits(samples []byte) error {
 	if anyByte&mask == 0 {
 		return nil
 	}
-	return fault.New(fault.Corrupt, "", fault.NoOffset, "a sample with more than the %d bits of %s", x.DType.Bits(),
-		x.DType)
+	return fault.New(fault.Corrupt, "", "a sample with more than the %d bits of %s", x.DType.Bits(), x.DType)
 }
 
 // fillSparse writes nodata, or 0, to every sample of dst.

@@ -14,7 +14,7 @@ type frameCodec struct{}
 
 func (frameCodec) Decompress(dst, src []byte, t *Tile) error {
 	if t.Number != int(src[0]) || t.Need != len(src)-1 {
-		return fault.New(fault.Corrupt, "", fault.NoOffset, "another form")
+		return fault.New(fault.Corrupt, "", "another form")
 	}
 	copy(dst, src[1:])
 	return nil

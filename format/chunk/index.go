@@ -442,16 +442,15 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 	}
 	mask := x.Mask
 	if x.Timed() || mask.Timed() {
-		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
+		return fault.New(fault.Corrupt, "chunk index",
 			"an image with steps of time, or of samples of fewer than 8 bits, has a mask")
 	}
 	bands := mask.Bands == 1 || mask.Bands == x.Bands
 	plain := mask.DType == Uint8 && mask.Mask == nil && !mask.Alpha && mask.NoData == nil && mask.NoDataBits == nil &&
 		mask.Physical == nil && mask.LastNoData == nil
 	if !plain || !bands || mask.Height != x.Height || mask.Width != x.Width {
-		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
-			"a mask of %d bands of %d by %d pixels of %s for an image of %d bands of %d by %d",
-			mask.Bands, mask.Height, mask.Width, mask.DType, x.Bands, x.Height, x.Width)
+		return fault.New(fault.Corrupt, "chunk index", "a mask of %d bands of %d by %d pixels of %s for an image of "+
+			"%d bands of %d by %d", mask.Bands, mask.Height, mask.Width, mask.DType, x.Bands, x.Height, x.Width)
 	}
 	if err := mask.validate(fileSize, maxChunk); err != nil {
 		return fault.WithPart(err, "mask", 0)
@@ -461,7 +460,7 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 
 func (x *Index) validate(fileSize int64, maxChunk int) error {
 	bad := func(k fault.Kind, format string, args ...any) error {
-		return fault.New(k, "chunk index", fault.NoOffset, format, args...)
+		return fault.New(k, "chunk index", format, args...)
 	}
 	switch {
 	case !x.DType.Valid():
@@ -535,11 +534,11 @@ func (x *Index) validateRanges(fileSize int64, bad func(k fault.Kind, format str
 			return bad(fault.Corrupt, "chunk %d: range of %d bytes at %d", i, span.Len, span.Off)
 		}
 		if fileSize >= 0 && span.Len > 0 && span.Off+span.Len > fileSize {
-			return fault.New(fault.Corrupt, "chunk index", span.Off,
+			return fault.At(fault.Corrupt, "chunk index", span.Off,
 				"chunk %d: range of %d bytes ends past the file's %d", i, span.Len, fileSize)
 		}
 		if span.Len > limit {
-			return fault.New(fault.Limit, "chunk index", span.Off,
+			return fault.At(fault.Limit, "chunk index", span.Off,
 				"chunk %d: %d bytes stored, at most %d", i, span.Len, limit)
 		}
 	}
@@ -562,9 +561,8 @@ func (x *Index) OverLimit(maxChunk int) error {
 	if x.Codec == OpenZL {
 		whole = "; chunks of the codec openzl are decoded whole"
 	}
-	return fault.New(fault.Limit, "chunk index", fault.NoOffset,
-		"%s of (%d, %d, %d) %s decodes to %s bytes, over max_chunk, which is %d (--max-chunk of commands)%s",
-		name, x.ChunkB, x.ChunkH, x.ChunkW, x.DType, size, maxChunk, whole)
+	return fault.New(fault.Limit, "chunk index", "%s of (%d, %d, %d) %s decodes to %s bytes, over max_chunk, which is "+
+		"%d (--max-chunk of commands)%s", name, x.ChunkB, x.ChunkH, x.ChunkW, x.DType, size, maxChunk, whole)
 }
 
 // Shift returns the index of the same image with all ranges moved on by that many bytes, for an image

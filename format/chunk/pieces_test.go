@@ -29,7 +29,7 @@ func (s plainStream) Fill(p []byte) error {
 	for i := range p {
 		var err error
 		if p[i], err = s.src.ReadByte(); err != nil {
-			return fault.New(fault.Corrupt, "", fault.NoOffset, "the content ends")
+			return fault.New(fault.Corrupt, "", "the content ends")
 		}
 	}
 	return nil
@@ -38,7 +38,7 @@ func (s plainStream) Fill(p []byte) error {
 func (s plainStream) End() error {
 	*s.ended++
 	if b, err := s.src.ReadByte(); b != 'E' || err != nil {
-		return fault.New(fault.Corrupt, "", fault.NoOffset, "no end")
+		return fault.New(fault.Corrupt, "", "no end")
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (d *Dataset) Chunks(ctx context.Context, r source.Reader, take func(n int64
 		x.most = append(x.most, ceil(d.max[i], layout.chunk[i]))
 	}
 	if product(x.grid, Unlimited) < 0 {
-		return nil, fault.New(fault.Limit, chunkPart, fault.NoOffset, "a grid of %v chunks", x.grid)
+		return nil, fault.New(fault.Limit, chunkPart, "a grid of %v chunks", x.grid)
 	}
 	if err := x.read(); err != nil {
 		return nil, err
@@ -73,11 +73,11 @@ func (d *Dataset) Chunks(ctx context.Context, r source.Reader, take func(n int64
 	left := x.size
 	for i, c := range x.list {
 		if i > 0 && c.Number == x.list[i-1].Number {
-			return nil, fault.New(fault.Corrupt, chunkPart, c.Off, "two chunks at one place")
+			return nil, fault.At(fault.Corrupt, chunkPart, c.Off, "two chunks at one place")
 		}
 		// A small file could otherwise name one range millions of times, and each of them would be decoded.
 		if left -= c.Size; left < 0 {
-			return nil, fault.New(fault.Corrupt, chunkPart, c.Off, "the chunks have more bytes than the file")
+			return nil, fault.At(fault.Corrupt, chunkPart, c.Off, "the chunks have more bytes than the file")
 		}
 	}
 	return x.list, nil
@@ -172,7 +172,7 @@ func (x *chunkIndex) add(at []int64, addr, size uint64, skip uint32) error {
 		return err
 	}
 	if len(x.list) >= maxChunks {
-		return fault.New(fault.Limit, chunkPart, fault.NoOffset, "more than %d chunks", maxChunks)
+		return fault.New(fault.Limit, chunkPart, "more than %d chunks", maxChunks)
 	}
 	if len(x.list) == cap(x.list) {
 		grown := max(2, len(x.list)) // the list doubles
@@ -205,11 +205,10 @@ func (x *chunkIndex) fromBtree1() error {
 func (x *chunkIndex) implicit() error {
 	count := product(x.most, maxChunks)
 	if count < 0 {
-		return fault.New(fault.Limit, chunkPart, fault.NoOffset, "more than %d chunks", maxChunks)
+		return fault.New(fault.Limit, chunkPart, "more than %d chunks", maxChunks)
 	}
 	if count > x.size/x.bytes {
-		return fault.New(fault.Corrupt, chunkPart, fault.NoOffset, "%d chunks of %d bytes in a file of %d", count,
-			x.bytes, x.size)
+		return fault.New(fault.Corrupt, chunkPart, "%d chunks of %d bytes in a file of %d", count, x.bytes, x.size)
 	}
 	numbers, at := newNumbering(x.most, 0), make([]int64, len(x.grid))
 	for n := range count {

@@ -59,11 +59,11 @@ func (f *file) walk(ctx context.Context, r source.Reader) *walk {
 
 // corrupt is an error at an address.
 func corrupt(part string, addr uint64, format string, args ...any) error {
-	return fault.New(fault.Corrupt, part, int64(min(addr, math.MaxInt64)), format, args...)
+	return fault.At(fault.Corrupt, part, int64(min(addr, math.MaxInt64)), format, args...)
 }
 
 func unsupported(part, format string, args ...any) error {
-	return fault.New(fault.Unsupported, part, fault.NoOffset, format, args...)
+	return fault.New(fault.Unsupported, part, format, args...)
 }
 
 // position returns the offset in the file of n bytes at an address, or an error if the file does not have them.
@@ -79,7 +79,7 @@ func (f *file) position(part string, addr, n uint64) (int64, error) {
 // read returns n bytes at an address. They must not be changed.
 func (w *walk) read(part string, addr, n uint64) ([]byte, error) {
 	if n > maxBlock {
-		return nil, fault.New(fault.Limit, part, int64(min(addr, math.MaxInt64)), "%d bytes, at most %d", n, maxBlock)
+		return nil, fault.At(fault.Limit, part, int64(min(addr, math.MaxInt64)), "%d bytes, at most %d", n, maxBlock)
 	}
 	pos, err := w.position(part, addr, n)
 	if err != nil {

@@ -47,7 +47,7 @@ func (w *walk) filters(m *message) ([]Filter, error) {
 		b.take(6)
 	}
 	if count > maxFilters {
-		return nil, fault.New(fault.Limit, filtersPart, int64(b.addr), "%d filters, at most %d", count, maxFilters)
+		return nil, fault.At(fault.Limit, filtersPart, int64(b.addr), "%d filters, at most %d", count, maxFilters)
 	}
 	list := make([]Filter, 0, count)
 	for range count {

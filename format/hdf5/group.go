@@ -197,5 +197,5 @@ func cString(b []byte) string {
 
 // tooMany is the error about more nodes than are read.
 func tooMany(what string, n int) error {
-	return fault.New(fault.Limit, groupPart, fault.NoOffset, "more than %d %s", n, what)
+	return fault.New(fault.Limit, groupPart, "more than %d %s", n, what)
 }

@@ -171,7 +171,7 @@ func (w *walk) add(list header, chunks []chunkOf, m message) (header, []chunkOf,
 		next := chunkOf{b.offset(), b.length()}
 		return list, append(chunks, next), b.err
 	case len(list) >= maxMessages:
-		return nil, nil, fault.New(fault.Limit, headerPart, int64(m.addr), "more than %d messages", maxMessages)
+		return nil, nil, fault.At(fault.Limit, headerPart, int64(m.addr), "more than %d messages", maxMessages)
 	default:
 		list = append(list, m)
 	}

@@ -30,7 +30,7 @@ func findSuperblock(ctx context.Context, r source.Reader) (int64, error) {
 			return at, nil
 		}
 	}
-	return 0, fault.New(fault.Corrupt, superblockPart, 0, "not an HDF5 file: no signature")
+	return 0, fault.At(fault.Corrupt, superblockPart, 0, "not an HDF5 file: no signature")
 }
 
 // Is reports whether a file begins like an HDF5 file.

@@ -109,7 +109,7 @@ func (r *reading) put(p string, n *Node) error {
 		return tooMany("nodes", maxNodes)
 	}
 	if len(p) > maxPath {
-		return fault.New(fault.Limit, groupPart, fault.NoOffset, "a path of %d bytes, at most %d", len(p), maxPath)
+		return fault.New(fault.Limit, groupPart, "a path of %d bytes, at most %d", len(p), maxPath)
 	}
 	if err := r.spend(groupPart, n.Addr, pathWork); err != nil {
 		return err
@@ -230,7 +230,7 @@ func (r *reading) dataset(h header) (*Dataset, error) {
 	for _, kind := range [...]int{msgDataspace, msgDatatype, msgLayout} {
 		m := h.get(kind)
 		if m == nil {
-			return nil, fault.New(fault.Corrupt, headerPart, fault.NoOffset, "a dataset without message %d", kind)
+			return nil, fault.New(fault.Corrupt, headerPart, "a dataset without message %d", kind)
 		}
 		if err := r.part(d, m); err != nil {
 			return nil, err
@@ -250,11 +250,10 @@ func (r *reading) dataset(h header) (*Dataset, error) {
 		return nil, err
 	}
 	if d.Fill != nil && len(d.Fill) != d.Type.Size {
-		return nil, fault.New(fault.Corrupt, fillPart, fault.NoOffset, "%d bytes, the elements have %d", len(d.Fill),
-			d.Type.Size)
+		return nil, fault.New(fault.Corrupt, fillPart, "%d bytes, the elements have %d", len(d.Fill), d.Type.Size)
 	}
 	if d.layout.class == chunked && (len(d.layout.chunk) != len(d.Shape) || d.layout.element != int64(d.Type.Size)) {
-		return nil, fault.New(fault.Corrupt, layoutPart, fault.NoOffset, "chunks %v of elements of %d bytes in a "+
+		return nil, fault.New(fault.Corrupt, layoutPart, "chunks %v of elements of %d bytes in a "+
 			"dataset %v of %d", d.layout.chunk, d.layout.element, d.Shape, d.Type.Size)
 	}
 	return d, nil
@@ -349,22 +348,20 @@ func (d *Dataset) Chunked() []int64 {
 func (d *Dataset) Contiguous() (off, size int64, inline []byte, ok bool, err error) {
 	size = d.count(maxChunkBytes / int64(d.Type.Size))
 	if size < 0 {
-		return 0, 0, nil, false, fault.New(fault.Limit, layoutPart, fault.NoOffset, "%v elements of %d bytes", d.Shape,
-			d.Type.Size)
+		return 0, 0, nil, false, fault.New(fault.Limit, layoutPart, "%v elements of %d bytes", d.Shape, d.Type.Size)
 	}
 	size *= int64(d.Type.Size)
 	switch {
 	case d.layout.class == compact:
 		if int64(len(d.layout.data)) < size {
-			return 0, 0, nil, false, fault.New(fault.Corrupt, layoutPart, fault.NoOffset,
+			return 0, 0, nil, false, fault.New(fault.Corrupt, layoutPart,
 				"%d bytes in the header, %d needed", len(d.layout.data), size)
 		}
 		return 0, size, d.layout.data[:size], true, nil
 	case d.layout.addr == undefined || size == 0:
 		return 0, size, nil, false, nil
 	case d.layout.size < uint64(size):
-		return 0, 0, nil, false, fault.New(fault.Corrupt, layoutPart, fault.NoOffset, "%d bytes, %d needed",
-			d.layout.size, size)
+		return 0, 0, nil, false, fault.New(fault.Corrupt, layoutPart, "%d bytes, %d needed", d.layout.size, size)
 	}
 	off, err = d.file.position(layoutPart, d.layout.addr, uint64(size))
 	return off, size, nil, true, err

@@ -31,8 +31,7 @@ const align = 64
 func Header(d chunk.DType, shape []int) ([]byte, error) {
 	name, ok := descr[d]
 	if !ok {
-		return nil, fault.New(fault.Unsupported, "npy", fault.NoOffset,
-			"NumPy has no dtype for %s: use --format raw", d)
+		return nil, fault.New(fault.Unsupported, "npy", "NumPy has no dtype for %s: use --format raw", d)
 	}
 	return HeaderOf(name, shape)
 }
@@ -52,8 +51,7 @@ func HeaderOf(name string, shape []int) ([]byte, error) {
 	const prefix = 10
 	total := (prefix + len(dict) + 1 + align - 1) / align * align
 	if total-prefix > 1<<16-1 {
-		return nil, fault.New(fault.Unsupported, "npy", fault.NoOffset,
-			"%d axes do not fit a header of version 1.0", len(shape))
+		return nil, fault.New(fault.Unsupported, "npy", "%d axes do not fit a header of version 1.0", len(shape))
 	}
 	head := append([]byte("\x93NUMPY\x01\x00"), 0, 0)
 	binary.LittleEndian.PutUint16(head[8:], uint16(total-prefix))

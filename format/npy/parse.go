@@ -62,7 +62,7 @@ const maxAxes = 64
 // for a header over 64 KiB, or come from at.
 func Parse(at func(off int64, n int) ([]byte, error)) (a Array, err error) {
 	bad := func(kind fault.Kind, off int64, format string, args ...any) (Array, error) {
-		return a, fault.New(kind, "npy header", off, format, args...)
+		return a, fault.At(kind, "npy header", off, format, args...)
 	}
 	data, err := at(0, 10)
 	if err != nil {

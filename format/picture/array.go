@@ -23,9 +23,9 @@ func (h *header) numpy(dims string) (*chunk.Index, error) {
 	dtype, big, ok := a.DType()
 	switch {
 	case !ok:
-		return nil, fault.New(fault.Unsupported, "npy header", fault.NoOffset, "dtype %q: samples are numbers", a.Descr)
+		return nil, fault.New(fault.Unsupported, "npy header", "dtype %q: samples are numbers", a.Descr)
 	case a.Fortran && len(a.Shape) > 1:
-		return nil, fault.New(fault.Unsupported, "npy header", fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, "npy header",
 			"it is in Fortran order, and read in C order: save numpy.ascontiguousarray(a)")
 	}
 	names := strings.Fields(dims)
@@ -61,12 +61,12 @@ func usualAxes(shape []int) ([]string, error) {
 	usual := []string{"t", "b", "y", "x"}
 	switch {
 	case len(shape) < 2 || len(shape) > len(usual):
-		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d: rasters have two axes, "+
+		return nil, fault.New(fault.Unsupported, "array", "its shape is %d: rasters have two axes, "+
 			"three with bands, or four with steps of time and bands; numbers of samples are columns of a table", shape)
 	case len(shape) == 3 && looksLikePicture(shape):
 		return []string{"y", "x", "b"}, nil
 	case len(shape) == 4 && looksLikePicture(shape):
-		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d: axes are (t, b, y, x), "+
+		return nil, fault.New(fault.Unsupported, "array", "its shape is %d: axes are (t, b, y, x), "+
 			`and these look like (t, y, x, b): give the field dims="t y x b" or dims="t b y x"`, shape)
 	}
 	return usual[len(usual)-len(shape):], nil
@@ -76,13 +76,13 @@ func usualAxes(shape []int) ([]string, error) {
 func checkAxes(names []string, shape []int) error {
 	dims := strings.Join(names, " ")
 	if len(names) != len(shape) {
-		return fault.New(fault.Unsupported, "array", fault.NoOffset,
+		return fault.New(fault.Unsupported, "array",
 			"dims is %q, and its shape is %d: dims must name each axis", dims, shape)
 	}
 	y, x := slices.Index(names, "y"), slices.Index(names, "x")
 	inner := slices.Contains(names[:max(y, 0)], "b") && slices.Contains(names[x+1:], "t")
 	if slices.Contains(names, "n") || y < 0 || x != y+1 || inner {
-		return fault.New(fault.Unsupported, "array", fault.NoOffset, "dims is %q: arrays in files have y before x, "+
+		return fault.New(fault.Unsupported, "array", "dims is %q: arrays in files have y before x, "+
 			"with nothing between, no n, and no t at the end if b is before y: save numpy.transpose of it", dims)
 	}
 	return nil
@@ -101,7 +101,7 @@ func array(d chunk.DType, axes []string, shape []int, off, size int64) (*chunk.I
 		index.Times = sizes["t"]
 	}
 	if index.Times > 0 && index.Bands > chunk.MaxPlanes {
-		return nil, fault.New(fault.Limit, "array", fault.NoOffset,
+		return nil, fault.New(fault.Limit, "array",
 			"its shape is %d: at most %d steps of time times bands", shape, chunk.MaxPlanes)
 	}
 	outer, inner := axes[:slices.Index(axes, "y")], axes[slices.Index(axes, "x")+1:]
@@ -122,13 +122,13 @@ func array(d chunk.DType, axes []string, shape []int, off, size int64) (*chunk.I
 	}
 	index.ChunkB, index.ChunkW = index.Bands/max(planes, 1), index.Width
 	if slices.Contains(shape, 0) {
-		return nil, fault.New(fault.Unsupported, "array", fault.NoOffset, "its shape is %d: it has no samples", shape)
+		return nil, fault.New(fault.Unsupported, "array", "its shape is %d: it has no samples", shape)
 	}
 	// Sizes are compared before they are multiplied: a header may claim any shape.
 	total, room := int64(d.Size()), size-off
 	for _, n := range []int{index.ChunkB, index.ChunkW, index.Height, planes} {
 		if int64(n) > room/total {
-			return nil, fault.New(fault.Corrupt, "array", off, "samples of shape %d do not fit into %d bytes", shape,
+			return nil, fault.At(fault.Corrupt, "array", off, "samples of shape %d do not fit into %d bytes", shape,
 				room)
 		}
 		total *= int64(n)

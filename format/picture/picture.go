@@ -52,7 +52,7 @@ func Open(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (
 		}
 		return x, x.Validate(r.Size(), maxChunk)
 	case magic.VRT:
-		err = fault.New(fault.Unsupported, "VRT", 0,
+		err = fault.At(fault.Unsupported, "VRT", 0,
 			"a virtual raster is not read here: make a TIFF of it, as by 'gdal_translate x.vrt x.tif'")
 	default:
 		x, err = h.jpeg()
@@ -107,7 +107,7 @@ type header struct {
 func (h *header) at(off int64, n int) ([]byte, error) {
 	if off < h.off || off+int64(n) > h.off+int64(len(h.buffer)) {
 		if off > h.r.Size()-int64(n) {
-			return nil, fault.New(fault.Corrupt, "header", off, "the file ends there, after %d bytes", h.r.Size())
+			return nil, fault.At(fault.Corrupt, "header", off, "the file ends there, after %d bytes", h.r.Size())
 		}
 		h.off, h.buffer = off, make([]byte, min(max(headSize, int64(n)), h.r.Size()-off))
 		if err := h.r.ReadAt(h.ctx, h.buffer, off); err != nil {
@@ -156,7 +156,7 @@ func (h *header) png() (*chunk.Index, error) {
 		}
 		off += 8 + n + 4 // a checksum follows
 	}
-	return nil, fault.New(fault.Limit, "header", off, "over %d chunks before the pixels", maxParts)
+	return nil, fault.At(fault.Limit, "header", off, "over %d chunks before the pixels", maxParts)
 }
 
 // Markers of JPEG (ITU-T T.81, table B.1).
@@ -177,7 +177,7 @@ const (
 // jpeg reads the header of a JPEG file up to its frame.
 func (h *header) jpeg() (*chunk.Index, error) {
 	bad := func(off int64, format string, args ...any) error {
-		return fault.New(fault.Corrupt, "jpeg", off, format, args...)
+		return fault.At(fault.Corrupt, "jpeg", off, format, args...)
 	}
 	off := int64(2)
 	jfif, adobe := false, -1
@@ -218,13 +218,13 @@ func (h *header) jpeg() (*chunk.Index, error) {
 		}
 		off += 2 + n
 	}
-	return nil, fault.New(fault.Limit, "jpeg", off, "over %d segments before the frame", maxParts)
+	return nil, fault.At(fault.Limit, "jpeg", off, "over %d segments before the frame", maxParts)
 }
 
 // frame makes an index of a frame header (section B.2.2).
 func frame(b []byte, marker byte, jfif bool, adobe int, off int64) (*chunk.Index, error) {
 	no := func(k fault.Kind, format string, args ...any) (*chunk.Index, error) {
-		return nil, fault.New(k, "jpeg", off, format, args...)
+		return nil, fault.At(k, "jpeg", off, format, args...)
 	}
 	if len(b) < 6 || len(b) != 6+3*int(b[5]) {
 		return no(fault.Corrupt, "a frame header of %d bytes", len(b))

@@ -28,7 +28,7 @@ type memory []byte
 
 func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > int64(len(m))-int64(len(p)) {
-		return fault.New(fault.Corrupt, "file", off, "past the end")
+		return fault.At(fault.Corrupt, "file", off, "past the end")
 	}
 	copy(p, m[off:])
 	return nil

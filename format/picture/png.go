@@ -34,7 +34,7 @@ const (
 )
 
 func badPNG(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "png", fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, "png", format, args...)
 }
 
 // parsePNG reads the first pngHeaderSize bytes of a file. Its checksum is not checked; decoding does.

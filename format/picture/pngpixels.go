@@ -62,9 +62,9 @@ func (h *pngHeader) methods(src []byte) error {
 	compression, filter, interlace := src[26], src[27], src[28]
 	switch {
 	case compression != 0:
-		return fault.New(fault.Unsupported, "png", 26, "compression method %d", compression)
+		return fault.At(fault.Unsupported, "png", 26, "compression method %d", compression)
 	case filter != 0:
-		return fault.New(fault.Unsupported, "png", 27, "filter method %d", filter)
+		return fault.At(fault.Unsupported, "png", 27, "filter method %d", filter)
 	case interlace > 1:
 		return badPNG("interlace method %d", interlace)
 	}
@@ -86,7 +86,7 @@ func (d *pngDecoder) parts(src []byte, h *pngHeader) (stream []byte, err error) 
 	state, together, several := afterHeader, false, false // together: the chunk before had pixels
 	for off := len(pngSignature); ; {
 		bad := func(format string, args ...any) ([]byte, error) {
-			return nil, fault.New(fault.Corrupt, "png", int64(off), format, args...)
+			return nil, fault.At(fault.Corrupt, "png", int64(off), format, args...)
 		}
 		rest := len(src) - off - frame
 		if rest < 0 {

@@ -74,7 +74,7 @@ type turnedDecoder struct {
 func (d *turnedDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if len(t.Params) < 2 || t.Params[0] <= upright || t.Params[0] > maxTurn ||
 		t.Params[1] != byte(chunk.PNG) && t.Params[1] != byte(chunk.JPEG) {
-		return fault.New(fault.Corrupt, "orientation", fault.NoOffset, "not the parameters of this codec")
+		return fault.New(fault.Corrupt, "orientation", "not the parameters of this codec")
 	}
 	orientation, codec, stored := t.Params[0], chunk.Codec(t.Params[1]), *t
 	stored.Params = t.Params[2:]

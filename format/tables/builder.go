@@ -47,7 +47,7 @@ func (b *vectorBuilder) add(v *parquet.Values) error {
 	values := &b.v
 	rows := v.Len()
 	if int64(values.n+rows) > b.p.o.MaxRows {
-		return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d values", b.p.o.MaxRows)
+		return fault.New(fault.Limit, "column "+b.name, "more than %d values", b.p.o.MaxRows)
 	}
 	if values.typ.Kind != Null && (b.nulls || v.HasNulls()) {
 		if !b.nulls {
@@ -154,7 +154,7 @@ func (b *vectorBuilder) addBytes(v *parquet.Values) error {
 	}
 	size := v.Size()
 	if total := int64(len(values.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
-		return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d bytes", b.p.o.MaxBytes)
+		return fault.New(fault.Limit, "column "+b.name, "more than %d bytes", b.p.o.MaxBytes)
 	}
 	b.reserve(size)
 	pos := len(values.data)
@@ -178,8 +178,7 @@ func (b *vectorBuilder) addDecimals(v *parquet.Values) error {
 				high = low >> 63
 			} else {
 				if len(raw) > 16 {
-					return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset,
-						"a decimal of %d bytes", len(raw))
+					return fault.New(fault.Unsupported, "column "+b.name, "a decimal of %d bytes", len(raw))
 				}
 				if len(raw) > 0 && raw[0]&0x80 != 0 {
 					low, high = -1, -1
@@ -204,8 +203,7 @@ func (b *vectorBuilder) scale() error {
 	for i, time := range values.ints {
 		micros, ok := Microseconds(time, b.unit)
 		if !ok {
-			return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset,
-				"a time that 64 bits of microseconds do not hold")
+			return fault.New(fault.Unsupported, "column "+b.name, "a time that 64 bits of microseconds do not hold")
 		}
 		if rest := time - micros*1000; values.typ.Nano && rest != 0 {
 			if values.high == nil {

@@ -23,7 +23,7 @@ func Concat(tables []*Table, mode column.Mode) (*Table, error) {
 	rows := 0
 	for _, t := range tables {
 		if rows += t.n; rows > math.MaxInt32 {
-			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "more than %d rows together", math.MaxInt32)
+			return nil, fault.New(fault.Limit, "table", "more than %d rows together", math.MaxInt32)
 		}
 	}
 	names, lacking := columnNames(tables)
@@ -32,7 +32,7 @@ func Concat(tables []*Table, mode column.Mode) (*Table, error) {
 		if refused := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 			return lacking[name] == nil
 		}); len(refused) > 0 {
-			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "not all tables have the columns %s",
+			return nil, fault.New(fault.Unsupported, "table", "not all tables have the columns %s",
 				strings.Join(refused, ", "))
 		}
 	case column.Intersection:
@@ -150,7 +150,7 @@ func joinedType(tables []*Table, name string, mode column.Mode) (Type, error) {
 			ok = !typ.BecomesString(both) && !next.BecomesString(both)
 		}
 		if !ok {
-			return Type{}, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+			return Type{}, fault.New(fault.Unsupported, "column "+name,
 				"is %v in one table and %v in another", typ, next)
 		}
 		typ = both
@@ -310,7 +310,7 @@ func (v *Vector) appendAsFloats(p *Vector) error {
 			exact = number < 1<<63 && int64(number) == x
 		}
 		if !exact {
-			return fault.New(fault.Unsupported, "", fault.NoOffset,
+			return fault.New(fault.Unsupported, "",
 				"is float64 in one table, which does not hold the %v of another", string(p.AppendJSON(nil, i)))
 		}
 		v.floats = append(v.floats, number)

@@ -44,8 +44,7 @@ func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, e
 			}
 		}
 		if len(pos[leaf]) != int(p.f.Rows) || stream.n > 0 && stream.repAt(0) != 0 {
-			return nil, fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "%d rows of %d",
-				len(pos[leaf]), p.f.Rows)
+			return nil, fault.New(fault.Corrupt, "column "+f.Name, "%d rows of %d", len(pos[leaf]), p.f.Rows)
 		}
 	}
 	values := assembly.node(f, int(p.f.Rows), pos)
@@ -87,7 +86,7 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 		}
 		err = file.Nested(ctx, g, f.Leaf, func(n int, l parquet.Levels, v *parquet.Values) error {
 			if stream.n += n; int64(stream.n) > a.p.o.MaxRows {
-				return fault.New(fault.Limit, "", fault.NoOffset, "more than %d values in lists", a.p.o.MaxRows)
+				return fault.New(fault.Limit, "", "more than %d values in lists", a.p.o.MaxRows)
 			}
 			stream.rep, stream.def = appendLevels(stream.rep, l.Rep), appendLevels(stream.def, l.Def)
 			return builder.add(v)
@@ -162,7 +161,7 @@ func (a *assembler) fail(err error) *Vector {
 }
 
 func (a *assembler) disagree(f *parquet.Field) *Vector {
-	return a.fail(fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "the levels of its parts disagree"))
+	return a.fail(fault.New(fault.Corrupt, "column "+f.Name, "the levels of its parts disagree"))
 }
 
 // list assembles lists of the elements elem of a repeated node. An instance whose definition level is below def is
@@ -196,8 +195,7 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) *
 	}
 	// A list of structs without fields has no leaf that says how long it is.
 	if out.offs == nil {
-		return a.fail(fault.New(fault.Unsupported, "column "+repeated.Name, fault.NoOffset,
-			"lists of structs without fields"))
+		return a.fail(fault.New(fault.Unsupported, "column "+repeated.Name, "lists of structs without fields"))
 	}
 	count := int(out.offs[n])
 	var child *Vector

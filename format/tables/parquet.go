@@ -44,7 +44,7 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 		return nil, fault.WithPart(err, "table", off)
 	}
 	if file.Rows > o.MaxRows {
-		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", file.Rows, o.MaxRows)
+		return nil, fault.At(fault.Limit, "table", off, "%d rows, at most %d", file.Rows, o.MaxRows)
 	}
 	cache := paged.NewCache(o.MaxBytes)
 	loaded := &parquetTable{f: paged.New(file, cache, 0, o.Whole), o: o, base: off}

@@ -56,7 +56,7 @@ func (p *parquetTable) scan(ctx context.Context, leaf int, rows []int, f func(ro
 	case failed != nil:
 		return failed
 	case err == nil && len(left) > 0:
-		err = fault.New(fault.Corrupt, "column "+p.f.Columns[leaf].Name, fault.NoOffset, "no page has row %d", left[0])
+		err = fault.New(fault.Corrupt, "column "+p.f.Columns[leaf].Name, "no page has row %d", left[0])
 	}
 	return fault.WithPart(err, "table", p.base)
 }

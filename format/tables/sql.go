@@ -54,13 +54,12 @@ func (l QueryLimits) Within(ctx context.Context, f func(ctx context.Context) err
 	err := f(timed)
 	// Where ctx itself has ended, its deadline was the caller's, which must not be blamed on --sql-time.
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && timed.Err() != nil {
-		return fault.New(fault.Limit, "query", fault.NoOffset, "it runs for longer than %v (--sql-time)", duration)
+		return fault.New(fault.Limit, "query", "it runs for longer than %v (--sql-time)", duration)
 	}
 	return err
 }
 
 // NoTable returns the error for a table that does not exist.
 func NoTable(name string, names []string) error {
-	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q; there are %s", name,
-		fault.Names(names))
+	return fault.New(fault.NotFound, "query", "no table %q; there are %s", name, fault.Names(names))
 }

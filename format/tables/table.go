@@ -75,8 +75,7 @@ func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
 func (t *Table) decode(ctx context.Context, i int) (*Vector, error) {
 	values, err := t.load(ctx, i)
 	if err == nil && values.n != t.n {
-		err = fault.New(fault.Corrupt, "column "+t.cols[i].Name, fault.NoOffset,
-			"%d values in a table of %d rows", values.n, t.n)
+		err = fault.New(fault.Corrupt, "column "+t.cols[i].Name, "%d values in a table of %d rows", values.n, t.n)
 	}
 	return values, err
 }
@@ -91,7 +90,7 @@ func (t *Table) Check(ctx context.Context) error {
 			}
 		}
 		if !values.validText() {
-			return fault.New(fault.Corrupt, "column "+column.Name, fault.NoOffset, "has a string that is not UTF-8")
+			return fault.New(fault.Corrupt, "column "+column.Name, "has a string that is not UTF-8")
 		}
 	}
 	return nil
@@ -99,8 +98,7 @@ func (t *Table) Check(ctx context.Context) error {
 
 // NoColumn returns the error for a column that does not exist.
 func (t *Table) NoColumn(name string) error {
-	return fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q; there are %s", name,
-		Names(t.cols))
+	return fault.New(fault.NotFound, "table", "no column %q; there are %s", name, Names(t.cols))
 }
 
 // Names lists columns for a message.

@@ -395,7 +395,7 @@ func (v *Vector) takeBytes(from *Vector, rows []int) error {
 
 // overOffsets is the error for strings beyond the reach of 32-bit offsets.
 func overOffsets() error {
-	return fault.New(fault.Limit, "table", fault.NoOffset, "a column of more than %d bytes", math.MaxUint32)
+	return fault.New(fault.Limit, "table", "a column of more than %d bytes", math.MaxUint32)
 }
 
 func (v *Vector) takeLists(from *Vector, rows []int) error {

@@ -128,7 +128,7 @@ func (c *cells) add(properties json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if len(properties) > 0 {
 		if err := json.Unmarshal(properties, &members); err != nil {
-			return fault.New(fault.Corrupt, "properties", fault.NoOffset, "%v", err)
+			return fault.New(fault.Corrupt, "properties", "%v", err)
 		}
 	}
 	if c.n == 0 {
@@ -169,7 +169,7 @@ func (c *cells) addJSON(raw json.RawMessage) error {
 		}
 		return c.put(stringCell, decoded)
 	case text[0] == '{':
-		return fault.New(fault.Unsupported, "property "+c.column, fault.NoOffset,
+		return fault.New(fault.Unsupported, "property "+c.column,
 			"an object: name a member of it, as in %q", c.column+".name")
 	case text[0] == '[':
 		return c.mixed("list")
@@ -188,8 +188,7 @@ func (c *cells) addWord(text string) error {
 
 // mixed returns the error about a value of another kind than those before.
 func (c *cells) mixed(kind string) error {
-	return fault.New(fault.Unsupported, "property "+c.column, fault.NoOffset,
-		"a %s: all features need numbers, or all strings", kind)
+	return fault.New(fault.Unsupported, "property "+c.column, "a %s: all features need numbers, or all strings", kind)
 }
 
 // put adds a value.
@@ -216,7 +215,7 @@ func (c *cells) put(kind, text string) (err error) {
 	}
 	switch {
 	case kind == numberCell && !c.allNumbers:
-		err = fault.New(fault.Corrupt, "property "+c.column, fault.NoOffset, "%q is not a number", fault.Short(text))
+		err = fault.New(fault.Corrupt, "property "+c.column, "%q is not a number", fault.Short(text))
 	case c.dropped:
 		err = c.mixed("string after over " + strconv.Itoa(maxWords) + " different numbers")
 	case kind != numberCell:
@@ -245,7 +244,7 @@ func (c *cells) values() (*Values, error) {
 	case c.column == "":
 		return nil, nil
 	case !c.exists && c.n > 0 && !c.optional:
-		return nil, fault.New(fault.NotFound, "property "+c.column, fault.NoOffset, "no feature has it; there are %s",
+		return nil, fault.New(fault.NotFound, "property "+c.column, "no feature has it; there are %s",
 			fault.Names(slices.Sorted(maps.Keys(c.names))))
 	case c.kind == stringCell || c.kind == wordCell && (c.words || !c.allNumbers):
 		c.v.Ints = nil
@@ -273,7 +272,7 @@ func (c *stringCodes) code(b []byte) (uint32, error) {
 		return code, nil
 	}
 	if c.size += len(b) + nameBytes; len(b) > maxName || c.size > maxNames {
-		return 0, fault.New(fault.Limit, "column", fault.NoOffset,
+		return 0, fault.New(fault.Limit, "column",
 			"it has different strings of over %d bytes, or one of over %d bytes", maxNames, maxName)
 	}
 	fresh := uint32(len(c.of))

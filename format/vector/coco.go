@@ -66,7 +66,7 @@ func (c *coco) read(ctx context.Context, d *json.Decoder, key json.Token) error 
 		return err
 	}
 	if start != json.Delim('[') {
-		return fault.New(fault.Corrupt, "JSON", d.InputOffset(), "%v is no list", key)
+		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "%v is no list", key)
 	}
 	for number := 0; d.More(); number++ {
 		c.text.next()
@@ -117,7 +117,7 @@ func (c *coco) readNamed(d *json.Decoder) (n namedEntry, err error) {
 		return nil
 	})
 	if err == nil && len(n.ID) == 0 {
-		err = fault.New(fault.Corrupt, "id", fault.NoOffset, "it has none")
+		err = fault.New(fault.Corrupt, "id", "it has none")
 	}
 	return n, err
 }
@@ -132,7 +132,7 @@ func (c *coco) readImage(ctx context.Context, d *json.Decoder) error {
 		return err
 	}
 	if c.labels.text += int64(len(image.File)); len(image.File) > maxName {
-		return fault.New(fault.Limit, "file_name", fault.NoOffset, "over %d bytes", maxName)
+		return fault.New(fault.Limit, "file_name", "over %d bytes", maxName)
 	}
 	c.paths[number] = image.File
 	return c.charge(ctx)
@@ -141,8 +141,7 @@ func (c *coco) readImage(ctx context.Context, d *json.Decoder) error {
 func (c *coco) readCategory(_ context.Context, d *json.Decoder) error {
 	category, err := c.readNamed(d)
 	if err == nil && (len(c.categories) == maxWords || len(category.Name) > maxName) {
-		err = fault.New(fault.Limit, "categories", fault.NoOffset, "over %d, or a name of over %d bytes", maxWords,
-			maxName)
+		err = fault.New(fault.Limit, "categories", "over %d, or a name of over %d bytes", maxWords, maxName)
 	}
 	if err == nil {
 		c.categories[string(category.ID)] = category.Name
@@ -200,7 +199,7 @@ func (c *coco) cocoShape() (coordForm, error) {
 	case c.has(boxSlot) && (c.o.Boxes || !c.has(segmentSlot) && !c.has(polySlot)):
 		box, depth, err := c.list(c.members[boxSlot], nil)
 		if err != nil || depth != 1 || len(box) != 4 {
-			return noForm, fault.New(fault.Corrupt, "bbox", fault.NoOffset, "%s is no list of x, y, width and height",
+			return noForm, fault.New(fault.Corrupt, "bbox", "%s is no list of x, y, width and height",
 				fault.Short(string(c.members[boxSlot])))
 		}
 		return c.box(box[0], box[1], box[0]+box[2], box[1]+box[3]), nil
@@ -234,7 +233,7 @@ func (c *coco) outlines(text json.RawMessage) (coordForm, error) {
 // list returns the numbers of a list, and how many lists deep they lie. It calls each with the numbers of every list
 // that lies in another, unless it is nil.
 func (c *coco) list(text json.RawMessage, each func([]float64) error) (list []float64, depth int, err error) {
-	wrong := fault.New(fault.Corrupt, "list", fault.NoOffset, "%s is no list of numbers", fault.Short(string(text)))
+	wrong := fault.New(fault.Corrupt, "list", "%s is no list of numbers", fault.Short(string(text)))
 	list, level := c.outline[:0], 0
 	rest := strings.TrimSpace(string(text))
 	for len(rest) > 0 {
@@ -278,12 +277,12 @@ func (c *coco) mask(text json.RawMessage) (coordForm, error) {
 		Counts json.RawMessage `json:"counts"`
 	}
 	if err := json.Unmarshal(text, &mask); err != nil || len(mask.Size) != 2 {
-		return noForm, fault.New(fault.Corrupt, "segmentation", fault.NoOffset, "a mask of runs has size and counts")
+		return noForm, fault.New(fault.Corrupt, "segmentation", "a mask of runs has size and counts")
 	}
 	const side = 1 << 24 // each sum of runs is exact as a float64
 	height, width := mask.Size[0], mask.Size[1]
 	if height < 1 || width < 1 || height > side || width > side {
-		return noForm, fault.New(fault.Corrupt, "segmentation", fault.NoOffset, "size %v", mask.Size)
+		return noForm, fault.New(fault.Corrupt, "segmentation", "size %v", mask.Size)
 	}
 	c.coords = append(c.coords, float64(height))
 	start := len(c.coords)
@@ -299,12 +298,12 @@ func (c *coco) mask(text json.RawMessage) (coordForm, error) {
 		c.coords = append(c.coords, list...)
 	}
 	if len(c.coords)-start > maxRuns {
-		return noForm, fault.New(fault.Limit, "counts", fault.NoOffset, "over %d runs", maxRuns)
+		return noForm, fault.New(fault.Limit, "counts", "over %d runs", maxRuns)
 	}
 	left := float64(height * width)
 	for _, run := range c.coords[start:] {
 		if left -= run; !(run >= 0 && left >= 0) || run != float64(int64(run)) {
-			return noForm, fault.New(fault.Corrupt, "counts", fault.NoOffset, "runs do not fit into %v", mask.Size)
+			return noForm, fault.New(fault.Corrupt, "counts", "runs do not fit into %v", mask.Size)
 		}
 	}
 	return runForm, err
@@ -318,7 +317,7 @@ func (c *coco) packed(counts string) error {
 		value, shift, more := int64(0), uint(0), true
 		for more {
 			if pos == len(counts) || shift > 50 || counts[pos] < 48 || counts[pos] > 111 {
-				return fault.New(fault.Corrupt, "counts", fault.NoOffset, "character %d of the runs is wrong", pos)
+				return fault.New(fault.Corrupt, "counts", "character %d of the runs is wrong", pos)
 			}
 			bits := int64(counts[pos] - 48)
 			value |= bits & 31 << shift
@@ -344,8 +343,7 @@ func (c *coco) layer(size int64) (*Layer, error) {
 	if first := c.values[0]; c.named && len(c.categories) > 0 {
 		for id := range first.codes.of {
 			if _, ok := c.categories[id]; !ok {
-				return nil, fault.New(fault.Corrupt, "categories", fault.NoOffset, "no category has the id %s",
-					fault.Short(id))
+				return nil, fault.New(fault.Corrupt, "categories", "no category has the id %s", fault.Short(id))
 			}
 		}
 		first.codes.rename(c.categories)

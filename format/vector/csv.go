@@ -96,8 +96,7 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 		return -1
 	}
 	missing := func(what string) (table, error) {
-		return t, fault.New(fault.NotFound, "line 1", fault.NoOffset, "no column %s; there are %s", what,
-			fault.Names(head))
+		return t, fault.New(fault.NotFound, "line 1", "no column %s; there are %s", what, fault.Names(head))
 	}
 	for _, known := range boxColumns {
 		t.shape, t.sized, t.text = nil, known.sized, known.text
@@ -166,8 +165,7 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 			return nil
 		}
 		if err == nil && len(record) > parquet.MaxColumns {
-			err = fault.New(fault.Limit, "line 1", fault.NoOffset, "%d columns, at most %d", len(record),
-				parquet.MaxColumns)
+			err = fault.New(fault.Limit, "line 1", "%d columns, at most %d", len(record), parquet.MaxColumns)
 		} else if err == nil && number == 0 {
 			t, err = l.columnsOf(slices.Clone(record))
 		} else if err == nil {
@@ -175,7 +173,7 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 		}
 		var parse *csv.ParseError
 		if errors.As(err, &parse) {
-			return fault.Wrap(fault.Corrupt, "line "+strconv.Itoa(parse.Line), fault.NoOffset, parse.Err)
+			return fault.Wrap(fault.Corrupt, "line "+strconv.Itoa(parse.Line), parse.Err)
 		}
 		if err != nil {
 			return err
@@ -237,8 +235,7 @@ func (l *labels) shapeOf(t *table, record []string) (coordForm, error) {
 	case len(coords) == 0:
 		return noForm, nil
 	case len(coords) != len(t.shape):
-		return noForm, fault.New(fault.Corrupt, "box", fault.NoOffset, "it has %d of %d coordinates", len(coords),
-			len(t.shape))
+		return noForm, fault.New(fault.Corrupt, "box", "it has %d of %d coordinates", len(coords), len(t.shape))
 	case len(coords) == 8:
 		return polygonForm, l.polygon(coords...)
 	case t.sized:
@@ -260,7 +257,7 @@ func (l *labels) startsAndLengths(text string) (coordForm, error) {
 		return noForm, err
 	}
 	if len(list)%2 != 0 || len(list) > maxRuns {
-		return noForm, fault.New(fault.Corrupt, "runs", fault.NoOffset, "%d numbers: they are the first pixel and the "+
+		return noForm, fault.New(fault.Corrupt, "runs", "%d numbers: they are the first pixel and the "+
 			"length of each run, of at most %d", len(list), maxRuns/2)
 	}
 	l.coords = append(l.coords, imageHeight)
@@ -269,7 +266,7 @@ func (l *labels) startsAndLengths(text string) (coordForm, error) {
 		start, length := list[i]-1, list[i+1]
 		whole := start == math.Trunc(start) && length == math.Trunc(length)
 		if !whole || !(start >= pos && length >= 0 && start+length <= last) {
-			return noForm, fault.New(fault.Corrupt, "runs", fault.NoOffset, "the run %v %v follows pixel %v: runs are "+
+			return noForm, fault.New(fault.Corrupt, "runs", "the run %v %v follows pixel %v: runs are "+
 				"whole numbers in their order, from 1", list[i], length, pos)
 		}
 		l.coords = append(l.coords, start-pos, length)

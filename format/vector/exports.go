@@ -26,6 +26,6 @@ func beginsCVAT(head []byte) bool {
 
 // refuse is labelFormat.read of what programs for labelling export, and nothing else reads.
 func refuse(_ context.Context, _ source.Reader, l *labels) error {
-	return fault.New(fault.Unsupported, "shapes", 0, "the file is as %s exports it, which is not read: export COCO, "+
+	return fault.At(fault.Unsupported, "shapes", 0, "the file is as %s exports it, which is not read: export COCO, "+
 		"or VOC or YOLO", l.format)
 }

@@ -93,13 +93,13 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		var typ *json.UnmarshalTypeError
 		if errors.As(err, &syntax) || errors.As(err, &typ) || errors.Is(err, io.EOF) ||
 			errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fault.New(fault.Corrupt, "JSON", decoder.InputOffset(), "%v", err)
+			return nil, fault.At(fault.Corrupt, "JSON", decoder.InputOffset(), "%v", err)
 		}
 		return nil, err
 	}
 	if other := features.other; other != nil && !features.hasOwn() {
 		if !features.many && !o.OneImage {
-			return nil, fault.New(fault.Unsupported, "JSON", fault.NoOffset, "%s is of one image: name the files by a "+
+			return nil, fault.New(fault.Unsupported, "JSON", "%s is of one image: name the files by a "+
 				`pattern, such as "labels/{id}.json"`, other.format)
 		}
 		if o.OneImage && len(other.paths) > 1 {
@@ -217,7 +217,7 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 	case c.kind == "Feature" && len(c.first.Geometry) > 0 && len(c.boxes) == 0 && c.coco == nil:
 		return c.lines(ctx, d)
 	case c.kind != "FeatureCollection" && c.coco == nil && c.other == nil:
-		return fault.New(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection, and there are no "+
+		return fault.At(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection, and there are no "+
 			"annotations of COCO, features of xBD, shapes of LabelMe or regions of VIA: boxes of other files go "+
 			"into a CSV with the path of each image", fault.Short(c.kind))
 	}
@@ -287,7 +287,7 @@ func (c *collection) lines(ctx context.Context, d *json.Decoder) error {
 func expect(d *json.Decoder, want json.Delim) error {
 	token, err := d.Token()
 	if err == nil && token != want {
-		err = fault.New(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where %v must stand", token, want)
+		err = fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where %v must stand", token, want)
 	}
 	return err
 }
@@ -310,7 +310,7 @@ func (c *collection) readCRS(d *json.Decoder) error {
 	}
 	var ok bool
 	if c.crs, ok = crs.ByName(name); !ok {
-		return fault.New(fault.Unsupported, "CRS", d.InputOffset(), "%q is not known: in geopandas, to_crs(4326) "+
+		return fault.At(fault.Unsupported, "CRS", d.InputOffset(), "%q is not known: in geopandas, to_crs(4326) "+
 			"converts the shapes", fault.Short(named.Properties.Name))
 	}
 	return nil
@@ -323,7 +323,7 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 	case token == json.Delim('{') && c.other == nil:
 		return readXBD(ctx, c, d)
 	case token != json.Delim('['):
-		return fault.New(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where [ must stand", token)
+		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where [ must stand", token)
 	}
 	if err := c.begin(ctx); err != nil {
 		return err
@@ -350,8 +350,7 @@ func (c *collection) begin(ctx context.Context) error {
 	}
 	c.begun = true
 	if size > maxText {
-		return fault.New(fault.Limit, "GeoJSON", fault.NoOffset, "%d bytes, at most %d: write it as GeoParquet", size,
-			maxText)
+		return fault.New(fault.Limit, "GeoJSON", "%d bytes, at most %d: write it as GeoParquet", size, maxText)
 	}
 	// A pair of coordinates takes 16 bytes and in text 5 at least. A feature takes 45 bytes beside its geometry, twice
 	// while the lists grow, and at least 18 in text. The memory for parsing the largest feature comes on top: see
@@ -362,7 +361,7 @@ func (c *collection) begin(ctx context.Context) error {
 // next adds the next feature.
 func (c *collection) next(ctx context.Context, d *json.Decoder, f *feature) error {
 	if int64(len(c.boxes)) == c.o.MaxShapes {
-		return fault.New(fault.Limit, "GeoJSON", d.InputOffset(), "over %d shapes", c.o.MaxShapes)
+		return fault.At(fault.Limit, "GeoJSON", d.InputOffset(), "over %d shapes", c.o.MaxShapes)
 	}
 	return fault.WithPart(c.add(ctx, f), "feature "+strconv.Itoa(len(c.boxes)), fault.NoOffset)
 }
@@ -382,7 +381,7 @@ func (f *feature) memory() (n int64) {
 // add adds a feature.
 func (c *collection) add(ctx context.Context, f *feature) error {
 	if f.Type != "Feature" {
-		return fault.New(fault.Corrupt, "feature", fault.NoOffset, "type %q, want \"Feature\"", f.Type)
+		return fault.New(fault.Corrupt, "feature", "type %q, want \"Feature\"", f.Type)
 	}
 	if need := f.memory(); need > c.most {
 		if err := c.o.Grow(ctx, need-c.most); err != nil {
@@ -398,7 +397,7 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 	}
 	if len(f.Geometry) > 0 {
 		if err := json.Unmarshal(f.Geometry, &geometry); err != nil {
-			return fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%v", err)
+			return fault.New(fault.Corrupt, "geometry", "%v", err)
 		}
 	}
 	bounds := boxtree.Nothing
@@ -409,7 +408,7 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 		}
 		data, err := orbwkb.Marshal(shape)
 		if err != nil {
-			return fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%v", err)
+			return fault.New(fault.Corrupt, "geometry", "%v", err)
 		}
 		box, ok, err := wkb.Bounds(data)
 		if err != nil {
@@ -446,7 +445,7 @@ func (c *collection) imageBox(properties json.RawMessage) (json.RawMessage, erro
 	}
 	box, err := numbers(strings.Split(*members.Box, ","))
 	if err != nil || len(box) != 4 {
-		return nil, fault.New(fault.Corrupt, "bounds_imcoords", fault.NoOffset, "%q is no box of four numbers",
+		return nil, fault.New(fault.Corrupt, "bounds_imcoords", "%q is no box of four numbers",
 			fault.Short(*members.Box))
 	}
 	return json.Marshal(map[string]any{"type": "Polygon", "coordinates": [][][2]float64{{{box[0], box[1]},
@@ -478,10 +477,10 @@ func (geometry *textGeometry) shape(depth int) (orb.Geometry, error) {
 		return coordinates[orb.MultiPolygon](geometry, 4)
 	case "GeometryCollection":
 	default:
-		return nil, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "type %q", geometry.Type)
+		return nil, fault.New(fault.Corrupt, "geometry", "type %q", geometry.Type)
 	}
 	if depth == maxNested {
-		return nil, fault.New(fault.Limit, "geometry", fault.NoOffset, "collections %d deep", depth)
+		return nil, fault.New(fault.Limit, "geometry", "collections %d deep", depth)
 	}
 	// An empty value and not nil, for which orb would write nothing.
 	shapes := orb.Collection{}
@@ -506,7 +505,7 @@ func coordinates[T orb.Geometry](g *textGeometry, depth int) (orb.Geometry, erro
 		err = json.Unmarshal(g.Coordinates, &out)
 	}
 	if err != nil {
-		return nil, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%s: %v", g.Type, err)
+		return nil, fault.New(fault.Corrupt, "geometry", "%s: %v", g.Type, err)
 	}
 	return out, nil
 }

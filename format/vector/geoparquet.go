@@ -36,7 +36,7 @@ type geoColumn struct {
 }
 
 func geoFault(k fault.Kind, format string, args ...any) error {
-	return fault.New(k, `metadata "geo"`, fault.NoOffset, format, args...)
+	return fault.New(k, `metadata "geo"`, format, args...)
 }
 
 // parquetShapes reads the shapes of a GeoParquet file. It is safe for concurrent use.
@@ -65,7 +65,7 @@ func openParquet(ctx context.Context, r source.Reader, o *Options) (*Layer, erro
 	}
 	// A shape takes some bytes of its file, so a file cannot claim more of them than it has bytes.
 	if file.Rows > min(o.MaxShapes, r.Size()) {
-		return nil, fault.New(fault.Limit, "shapes", fault.NoOffset, "%d shapes in a file of %d bytes, at most %d",
+		return nil, fault.New(fault.Limit, "shapes", "%d shapes in a file of %d bytes, at most %d",
 			file.Rows, r.Size(), min(o.MaxShapes, r.Size()))
 	}
 	// Compressed, coordinates take a fifth to a half of their bytes; more than 16 times the file is not needed.
@@ -75,7 +75,7 @@ func openParquet(ctx context.Context, r source.Reader, o *Options) (*Layer, erro
 		return nil, file.NoColumn(name)
 	}
 	if c := &file.Columns[p.column]; c.Type != parquet.ByteArray || c.Repeated {
-		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "holds no WKB")
+		return nil, fault.New(fault.Corrupt, "column "+name, "holds no WKB")
 	}
 	// Boxes stand twice in memory while the tree is made, with 8 bytes of a key; values take 8 bytes and a flag.
 	const each = 2*16 + 8 + 4 + 9
@@ -253,7 +253,7 @@ func (p *parquetShapes) covering(col *geoColumn) (sides [4]int, ok bool) {
 // shape implements shapes.
 func (p *parquetShapes) shape(ctx context.Context, row int) (orb.Geometry, error) {
 	if row < 0 || int64(row) >= p.f.Rows {
-		return nil, fault.New(fault.NotFound, "shape", fault.NoOffset, "%d of %d", row, p.f.Rows)
+		return nil, fault.New(fault.NotFound, "shape", "%d of %d", row, p.f.Rows)
 	}
 	values, i, err := p.f.Value(ctx, p.column, int64(row))
 	if err != nil || values.Null(i) {

@@ -56,7 +56,7 @@ func newImages(o *Options, values *Values) (*images, error) {
 		values = values.inPath(o.imageForm)
 	}
 	if values.Codes == nil && !values.AllNull() {
-		return nil, fault.New(fault.Unsupported, "column "+o.Image, fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, "column "+o.Image,
 			`it has numbers, but images are found by their paths: write one, such as "{%s}.tif"`, o.Image)
 	}
 	found := &images{values: values, rows: make([][]uint32, len(values.Names)), exact: newSpelling(values.Names)}
@@ -98,7 +98,7 @@ func (l *Layer) OfImage(uri string) ([]uint32, error) {
 func (l *Layer) Own(uris iter.Seq2[string, error]) (named int, err error) {
 	known := l.images
 	if known == nil {
-		return 0, fault.New(fault.Unsupported, "images", fault.NoOffset, "it does not say on which image each shape "+
+		return 0, fault.New(fault.Unsupported, "images", "it does not say on which image each shape "+
 			"lies: give the column with the path of the image as image, or a file for each image as pattern")
 	}
 	owners := make([]owner, len(known.rows))
@@ -120,9 +120,8 @@ func (l *Layer) Own(uris iter.Seq2[string, error]) (named int, err error) {
 	}
 	for code, one := range owners {
 		if one.second != "" {
-			return named, fault.New(fault.Unsupported, "images", fault.NoOffset,
-				"%q may be %s or %s: write paths that tell them apart into the column, such as %q",
-				known.values.Names[code], one.uri, one.second, one.uri)
+			return named, fault.New(fault.Unsupported, "images", "%q may be %s or %s: write paths that tell them "+
+				"apart into the column, such as %q", known.values.Names[code], one.uri, one.second, one.uri)
 		}
 	}
 	known.owners = owners
@@ -142,9 +141,8 @@ func (known *images) notNamed(uri string) error {
 	if len(known.values.Names) > 0 {
 		example = fmt.Sprintf("; the file has names such as %q", fault.Short(known.values.Names[0]))
 	}
-	return fault.New(fault.NotFound, "images", fault.NoOffset, "no shape names %q%s: missing \"empty\" takes "+
-		"it as without objects, and ids of rows leave it out, as \"FILE.json::images.file_name\" of COCO",
-		path.Base(uri), example)
+	return fault.New(fault.NotFound, "images", "no shape names %q%s: missing \"empty\" takes it as without objects, "+
+		"and ids of rows leave it out, as \"FILE.json::images.file_name\" of COCO", path.Base(uri), example)
 }
 
 // exactParts is above how many parts a path has: a name with its ending is nearer than any without.
@@ -166,7 +164,7 @@ func (known *images) find(uri string) (code uint32, parts int, err error) {
 	case parts == 0:
 		err = known.notNamed(uri)
 	case several:
-		err = fault.New(fault.Unsupported, "images", fault.NoOffset, "several names of the column may be %q: write "+
+		err = fault.New(fault.Unsupported, "images", "several names of the column may be %q: write "+
 			"paths that tell them apart into it, such as this one", uri)
 	}
 	return code, parts, err

@@ -117,8 +117,7 @@ func (l *labels) have(known ...string) error {
 	}
 	for _, column := range l.values {
 		if column.optional = true; column.column != "" && !slices.Contains(known, column.column) {
-			return fault.New(fault.NotFound, "column "+column.column, fault.NoOffset, "objects of %s have %q", l.format,
-				known)
+			return fault.New(fault.NotFound, "column "+column.column, "objects of %s have %q", l.format, known)
 		}
 	}
 	return nil
@@ -153,7 +152,7 @@ const chargeStep = 64 << 10
 // end ends an object, whose coordinates and values were added.
 func (l *labels) end(ctx context.Context, f coordForm) error {
 	if int64(len(l.ends)) >= l.o.MaxShapes {
-		return fault.New(fault.Limit, l.format, fault.NoOffset, "over %d shapes", l.o.MaxShapes)
+		return fault.New(fault.Limit, l.format, "over %d shapes", l.o.MaxShapes)
 	}
 	l.forms, l.ends = append(l.forms, f), append(l.ends, int64(len(l.coords)))
 	return l.charge(ctx)
@@ -195,7 +194,7 @@ func (l *labels) polygon(outline ...float64) error {
 		outline = outline[:n-2]
 	}
 	if len(outline) < 6 || len(outline)%2 != 0 {
-		return fault.New(fault.Corrupt, "polygon", fault.NoOffset, "it has %d coordinates", len(outline))
+		return fault.New(fault.Corrupt, "polygon", "it has %d coordinates", len(outline))
 	}
 	l.coords = append(l.coords, outline...)
 	l.rings = append(l.rings, int64(len(l.coords)))
@@ -217,7 +216,7 @@ func (l *labels) image(name string) (uint32, error) {
 		return number, nil
 	}
 	if l.text += int64(len(name)) + nameBytes; len(name) > maxName || l.text > maxNames {
-		return 0, fault.New(fault.Limit, "images", fault.NoOffset,
+		return 0, fault.New(fault.Limit, "images",
 			"names of images have over %d bytes, or one has over %d bytes", maxNames, maxName)
 	}
 	number := uint32(len(l.ids))
@@ -227,7 +226,7 @@ func (l *labels) image(name string) (uint32, error) {
 
 // severalImages returns the error about a file of several images that is named as the one of an image.
 func (l *labels) severalImages() error {
-	return fault.New(fault.Unsupported, "images", fault.NoOffset, "the file names %d images: give it as path, not as "+
+	return fault.New(fault.Unsupported, "images", "the file names %d images: give it as path, not as "+
 		"pattern", len(l.paths))
 }
 
@@ -412,10 +411,10 @@ func (p *pieces) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	p.pos += int64(n)
 	if p.values.Separator != 0 && !p.values.Add(b[:n]) {
-		return 0, fault.New(fault.Limit, p.part, p.pos, "it has over %d values", parquet.MaxColumns)
+		return 0, fault.At(fault.Limit, p.part, p.pos, "it has over %d values", parquet.MaxColumns)
 	}
 	if p.length += int64(n); p.length > p.limit {
-		return 0, fault.New(fault.Limit, p.part, p.pos, "one part of it has over %d bytes", p.limit)
+		return 0, fault.At(fault.Limit, p.part, p.pos, "one part of it has over %d bytes", p.limit)
 	}
 	return n, err
 }
@@ -451,7 +450,7 @@ func numbers(words []string) ([]float64, error) {
 func parseNumber(word string) (float64, error) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
 	if err != nil || x-x != 0 {
-		return 0, fault.New(fault.Corrupt, "number", fault.NoOffset, "%q is not a number", fault.Short(word))
+		return 0, fault.New(fault.Corrupt, "number", "%q is not a number", fault.Short(word))
 	}
 	return x, nil
 }

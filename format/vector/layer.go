@@ -126,7 +126,7 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	for _, other := range otherFormats {
 		if strings.HasPrefix(string(head), other.start) || other.start[0] == '<' &&
 			bytes.HasPrefix(text, []byte("<")) && bytes.Contains(text, []byte(other.start)) {
-			return nil, fault.New(fault.Unsupported, "shapes", 0, "%s is not read: in Python, give "+
+			return nil, fault.At(fault.Unsupported, "shapes", 0, "%s is not read: in Python, give "+
 				"chaski.Vector(geopandas.read_file(FILE)); elsewhere write it as GeoParquet, with "+
 				"geopandas.read_file(A).to_parquet(B) or ogr2ogr -f Parquet B A", other.name)
 		}
@@ -139,14 +139,14 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	if o.OneImage && len(bytes.TrimSpace(head)) == 0 && r.Size() <= headBytes { // no objects
 		return newLabels(o, "").layer(Pixels, r.Size())
 	}
-	return nil, fault.New(fault.Unsupported, "shapes", 0, "the file is not GeoParquet, GeoJSON or COCO's JSON, nor "+
+	return nil, fault.At(fault.Unsupported, "shapes", 0, "the file is not GeoParquet, GeoJSON or COCO's JSON, nor "+
 		"VOC's XML, text of DOTA or YOLO, JSON of LabelMe or VIA, an array of boxes (.npy), or a CSV")
 }
 
 // openLabels opens a file of labels.
 func openLabels(ctx context.Context, r source.Reader, o *Options, format *labelFormat) (*Layer, error) {
 	if !format.many && !o.OneImage {
-		return nil, fault.New(fault.Unsupported, "shapes", 0, "%s has the labels of one image: give the files as "+
+		return nil, fault.At(fault.Unsupported, "shapes", 0, "%s has the labels of one image: give the files as "+
 			`pattern="labels/{id}.txt"`, format.name)
 	}
 	objects := newLabels(o, format.name)

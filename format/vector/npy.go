@@ -23,7 +23,7 @@ func beginsNPY(head []byte) bool { return magic.Of(head) == magic.NPY }
 func readNPY(ctx context.Context, r source.Reader, l *labels) error {
 	at := func(off int64, n int) ([]byte, error) {
 		if off > r.Size()-int64(n) {
-			return nil, fault.New(fault.Corrupt, "array", off, "the file ends before %d bytes", n)
+			return nil, fault.At(fault.Corrupt, "array", off, "the file ends before %d bytes", n)
 		}
 		return source.Read(ctx, r, off, int64(n))
 	}
@@ -46,7 +46,7 @@ func readNPY(ctx context.Context, r source.Reader, l *labels) error {
 		}
 	}
 	if !ok || len(array.Shape) != 2 {
-		return fault.New(fault.Unsupported, "array", fault.NoOffset, "dtype %q of shape %d: boxes are numbers (k, 4), "+
+		return fault.New(fault.Unsupported, "array", "dtype %q of shape %d: boxes are numbers (k, 4), "+
 			"or (k, 5) with their classes", array.Descr, array.Shape)
 	}
 	if err := l.have(known...); err != nil {
@@ -55,7 +55,7 @@ func readNPY(ctx context.Context, r source.Reader, l *labels) error {
 	l.values[0].words, l.ordinal = false, l.values[0].column == classColumn
 	boxed := npyBoxes{labels: l, at: at, array: array, dtype: dtype, big: big, width: 4 + len(known)}
 	if int64(boxes) > r.Size()/int64(boxed.width*dtype.Size()) {
-		return fault.New(fault.Corrupt, "array", r.Size(), "the file ends before its %d boxes", boxes)
+		return fault.At(fault.Corrupt, "array", r.Size(), "the file ends before its %d boxes", boxes)
 	}
 	for from := 0; from < boxes; from += npyBlock {
 		if err := boxed.read(ctx, from, min(npyBlock, boxes-from)); err != nil {
@@ -107,7 +107,7 @@ func (b *npyBoxes) read(ctx context.Context, from, n int) error {
 				slices.Reverse(sample)
 			}
 			if values[k] = b.dtype.Number(sample); math.IsNaN(values[k]) || math.IsInf(values[k], 0) {
-				return fault.New(fault.Corrupt, fmt.Sprintf("row %d", from+i), fault.NoOffset, "%g is no coordinate: "+
+				return fault.New(fault.Corrupt, fmt.Sprintf("row %d", from+i), "%g is no coordinate: "+
 					"leave out such boxes", values[k])
 			}
 		}

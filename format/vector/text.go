@@ -95,7 +95,7 @@ func readDOTA(ctx context.Context, r source.Reader, l *labels) error {
 			return nil
 		}
 		if len(words) != 9 && len(words) != 10 {
-			return fault.New(fault.Corrupt, "object", fault.NoOffset, "%d words, where 8 coordinates, a class and "+
+			return fault.New(fault.Corrupt, "object", "%d words, where 8 coordinates, a class and "+
 				"whether it is difficult stand", len(words))
 		}
 		corners, err := numbers(words[:8])
@@ -176,7 +176,7 @@ func readKITTI(ctx context.Context, r source.Reader, l *labels) error {
 	}
 	return lines(ctx, r, func(words []string) error {
 		if !isKITTI(words) {
-			return fault.New(fault.Corrupt, "object", fault.NoOffset, "it is no class and 14 numbers")
+			return fault.New(fault.Corrupt, "object", "it is no class and 14 numbers")
 		}
 		box, err := numbers(words[4:8])
 		if err != nil {

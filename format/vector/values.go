@@ -22,7 +22,7 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 	var take func(row, i int, page *parquet.Values) error
 	names := &stringCodes{v: values, of: map[string]uint32{}}
 	refuse := func(k fault.Kind, format string, args ...any) error {
-		return fault.New(k, "column "+name, fault.NoOffset, format, args...)
+		return fault.New(k, "column "+name, format, args...)
 	}
 	known := []parquet.NoteKind{parquet.NoNote, parquet.Integer, parquet.String}
 	switch {

@@ -28,7 +28,7 @@ func (m memory) Close() error                                        { return ni
 
 func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > int64(len(m)) || int64(len(p)) > int64(len(m))-off {
-		return fault.New(fault.Corrupt, "byte range", off, "past the end")
+		return fault.At(fault.Corrupt, "byte range", off, "past the end")
 	}
 	copy(p, m[off:])
 	return nil
@@ -229,7 +229,7 @@ func TestMemoryOfGeoJSON(t *testing.T) {
 	} {
 		text := `{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": ` + geometry + `}]}`
 		asked := int64(0)
-		refuse := fault.New(fault.Limit, "budget", fault.NoOffset, "no")
+		refuse := fault.New(fault.Limit, "budget", "no")
 		_, err := Open(t.Context(), memory(text), "f", Options{Grow: func(_ context.Context, n int64) error {
 			if asked += n; asked > int64(5*len(text)) {
 				return refuse
@@ -361,7 +361,7 @@ func TestOfImageAsSlow(t *testing.T) {
 // claim more shapes than it has bytes.
 func TestShapesAreCharged(t *testing.T) {
 	file := memory(testFiles(t)["utm"])
-	refused := fault.New(fault.Limit, "budget", fault.NoOffset, "no")
+	refused := fault.New(fault.Limit, "budget", "no")
 	for _, o := range []Options{
 		{Grow: func(context.Context, int64) error { return refused }}, {MaxShapes: 199},
 	} {

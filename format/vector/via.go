@@ -117,7 +117,7 @@ func (l *labels) viaValues(attributes json.RawMessage) error {
 		var members map[string]json.RawMessage
 		if len(attributes) > 0 {
 			if err := json.Unmarshal(attributes, &members); err != nil {
-				return fault.New(fault.Corrupt, "region_attributes", fault.NoOffset, "%v", err)
+				return fault.New(fault.Corrupt, "region_attributes", "%v", err)
 			}
 		}
 		for _, name := range append(slices.Clone(classColumns), "type") {
@@ -149,7 +149,7 @@ func (l *labels) viaValues(attributes json.RawMessage) error {
 func (l *labels) viaText(text string) (coordForm, error) {
 	var shape viaShape
 	if err := json.Unmarshal([]byte(text), &shape); err != nil {
-		return noForm, fault.New(fault.Corrupt, "region_shape_attributes", fault.NoOffset, "%v", err)
+		return noForm, fault.New(fault.Corrupt, "region_shape_attributes", "%v", err)
 	}
 	if shape.Name == "" {
 		return noForm, nil
@@ -171,8 +171,7 @@ func (l *labels) via(s *viaShape) (coordForm, error) {
 		return l.leaveOut(s.Name), nil
 	}
 	if len(s.XS) != len(s.YS) {
-		return noForm, fault.New(fault.Corrupt, "region", fault.NoOffset, "%d x and %d y of its points", len(s.XS),
-			len(s.YS))
+		return noForm, fault.New(fault.Corrupt, "region", "%d x and %d y of its points", len(s.XS), len(s.YS))
 	}
 	outline := make([]float64, 0, 2*len(s.XS))
 	for i, x := range s.XS {

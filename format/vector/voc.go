@@ -47,7 +47,7 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 		token, err := decoder.RawToken()
 		if errors.Is(err, io.EOF) && len(path) == 0 {
 			if len(l.ends) == 0 && !strings.HasSuffix(strings.ToLower(root), "annotation") && root != "HRSC_Image" {
-				return fault.New(fault.Unsupported, "XML", fault.NoOffset, "<%s> has no <object>, and VOC XML without "+
+				return fault.New(fault.Unsupported, "XML", "<%s> has no <object>, and VOC XML without "+
 					"one is an <annotation>", fault.Short(root))
 			}
 			return nil
@@ -58,7 +58,7 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 		switch token := token.(type) {
 		case xml.StartElement:
 			if path = append(path, token.Name.Local); len(path) > maxDepth {
-				return fault.New(fault.Limit, "element", decoder.InputOffset(), "%d elements in each other", len(path))
+				return fault.At(fault.Limit, "element", decoder.InputOffset(), "%d elements in each other", len(path))
 			}
 			root = cmp.Or(root, token.Name.Local)
 			if inside < 0 && (token.Name.Local == "object" || token.Name.Local == "HRSC_Object") {
@@ -70,7 +70,7 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 			}
 		case xml.EndElement:
 			if len(path) == 0 || path[len(path)-1] != token.Name.Local {
-				return fault.New(fault.Corrupt, "element", decoder.InputOffset(), "</%s> ends no element",
+				return fault.At(fault.Corrupt, "element", decoder.InputOffset(), "</%s> ends no element",
 					fault.Short(token.Name.Local))
 			}
 			if path = path[:len(path)-1]; len(path) < inside {
@@ -89,7 +89,7 @@ func xmlError(d *xml.Decoder, err error) error {
 	// The parser has types for the versions that it knows.
 	other := fault.KindOf(err) == 0 && strings.HasPrefix(err.Error(), "xml: ")
 	if errors.As(err, &syntax) || other || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fault.Wrap(fault.Corrupt, "XML", d.InputOffset(), err)
+		return fault.WrapAt(fault.Corrupt, "XML", d.InputOffset(), err)
 	}
 	return err
 }
@@ -98,8 +98,7 @@ func xmlError(d *xml.Decoder, err error) error {
 func latin(label string, in io.Reader) (io.Reader, error) {
 	known := []string{"us-ascii", "ascii", "iso-8859-1", "latin1", "latin-1", "windows-1252"}
 	if !slices.Contains(known, strings.ToLower(label)) {
-		return nil, fault.New(fault.Unsupported, "XML", fault.NoOffset, "the encoding %q: save it as UTF-8",
-			fault.Short(label))
+		return nil, fault.New(fault.Unsupported, "XML", "the encoding %q: save it as UTF-8", fault.Short(label))
 	}
 	return &latinText{r: in}, nil
 }
@@ -147,7 +146,7 @@ func (o *vocObject) add(path, text string) error {
 		return err
 	}
 	if o.size += len(path) + len(text); o.size > maxLine {
-		return fault.New(fault.Limit, "object", fault.NoOffset, "over %d bytes", maxLine)
+		return fault.New(fault.Limit, "object", "over %d bytes", maxLine)
 	}
 	if o.texts == nil {
 		o.texts = map[string]string{}
@@ -216,7 +215,7 @@ func (l *labels) vocShape(o *vocObject) (coordForm, error) {
 	case outline != nil:
 		return polygonForm, l.polygon(outline...)
 	}
-	return noForm, fault.New(fault.Unsupported, "object", fault.NoOffset,
+	return noForm, fault.New(fault.Unsupported, "object",
 		"it has no bndbox of xmin, ymin, xmax and ymax, no robndbox and no points")
 }
 

@@ -89,7 +89,7 @@ func (l *labels) wkt(text string, holes bool) (coordForm, error) {
 	for _, part := range parts {
 		polygon, ok := part.(orb.Polygon)
 		if !ok {
-			return noForm, fault.New(fault.Unsupported, "wkt", fault.NoOffset, "it is %s, and no polygon: leave it out",
+			return noForm, fault.New(fault.Unsupported, "wkt", "it is %s, and no polygon: leave it out",
 				fault.Short(text))
 		}
 		if !holes {

@@ -155,11 +155,11 @@ type element struct {
 const way = `: make a TIFF of it, as by 'gdal_translate x.vrt x.tif'`
 
 func unsupported(part, format string, args ...any) error {
-	return fault.New(fault.Unsupported, part, fault.NoOffset, format+way, args...)
+	return fault.New(fault.Unsupported, part, format+way, args...)
 }
 
 func corrupt(part, format string, args ...any) error {
-	return fault.New(fault.Corrupt, part, fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, part, format, args...)
 }
 
 // Parse parses the bytes of a file. Errors are Corrupt, Unsupported or Limit, or come from ctx.
@@ -170,7 +170,7 @@ func Parse(ctx context.Context, data []byte) (*Dataset, error) {
 		reader := xml.NewDecoder(r)
 		reader.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 		if err := reader.Decode(&doc); err != nil && fault.KindOf(err) == 0 {
-			return fault.New(fault.Corrupt, "VRT", reader.InputOffset(), "%v", err)
+			return fault.At(fault.Corrupt, "VRT", reader.InputOffset(), "%v", err)
 		} else if err != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func (d *Dataset) source(e *element, files map[File]int, dtype chunk.DType) (s S
 		err = s.process(e, dtype)
 	}
 	if d.steps += len(s.LUT); d.steps > maxSteps {
-		return s, fault.New(fault.Limit, "LUT", fault.NoOffset, "more than %d entries in all sources", maxSteps)
+		return s, fault.New(fault.Limit, "LUT", "more than %d entries in all sources", maxSteps)
 	}
 	return s, err
 }
@@ -346,7 +346,7 @@ const maxTable = 1 << 16
 // table parses a lookup table: IN:OUT,IN:OUT, with values of IN that grow.
 func table(text string) (out []Step, err error) {
 	if n := strings.Count(text, ","); n >= maxTable {
-		return nil, fault.New(fault.Limit, "LUT", fault.NoOffset, "%d entries, at most %d", n+1, maxTable)
+		return nil, fault.New(fault.Limit, "LUT", "%d entries, at most %d", n+1, maxTable)
 	}
 	for i, entry := range strings.Split(text, ",") {
 		in, value, ok := strings.Cut(entry, ":")

@@ -370,11 +370,11 @@ func (a *assembly) add(part *chaskiv1.Part, ticket uint64, limit int64) error {
 	case part.GetTicket() != ticket:
 		return fmt.Errorf("%w: part of ticket %d, the next is %d", ErrProtocol, part.GetTicket(), ticket)
 	case total > uint64(limit):
-		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Limit, "payload", fault.NoOffset,
+		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Limit, "payload",
 			"%d bytes, at most %d", total, limit))
 	case offset != uint64(a.got) || len(data) < 1 || uint64(len(data)) > total-offset,
 		a.to != nil && total != uint64(a.total):
-		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Corrupt, "part", fault.NoOffset,
+		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Corrupt, "part",
 			"%d bytes at %d of %d after %d of %d", len(data), offset, total, a.got, a.total))
 	}
 	if a.to == nil {

@@ -49,7 +49,7 @@ func newDecoder(h []byte, first, rest int) *decoder {
 
 func (d *decoder) fail(part string, at int, format string, args ...any) {
 	if d.err == nil {
-		d.err = fault.New(fault.Corrupt, part, int64(at)+sizePrefix, format, args...)
+		d.err = fault.At(fault.Corrupt, part, int64(at)+sizePrefix, format, args...)
 	}
 }
 
@@ -132,7 +132,7 @@ func (d *decoder) batch() (b *batch.Batch) {
 	table := fbs.GetRootAsBatch(d.head, 0)
 	pos := d.table(part, table.Table())
 	if v := table.Version(); v != Version && d.err == nil {
-		d.err = fault.New(fault.Unsupported, part, sizePrefix, "payload version %d; this reads version %d", v, Version)
+		d.err = fault.At(fault.Unsupported, part, sizePrefix, "payload version %d; this reads version %d", v, Version)
 	}
 	if n := table.Length(); n != d.size {
 		d.fail(part, pos, "payload of %d bytes says that it has %d", d.size, n)

@@ -19,11 +19,11 @@ func (s span) of(p []byte) []byte { return p[s.offset : s.offset+s.length : s.of
 func DecodeShared(head, memory []byte) (*batch.Batch, error) {
 	p := head
 	if len(p) < sizePrefix {
-		return nil, fault.New(fault.Corrupt, "payload", 0, "%d bytes", len(p))
+		return nil, fault.At(fault.Corrupt, "payload", 0, "%d bytes", len(p))
 	}
 	n := binary.LittleEndian.Uint32(p)
 	if uint64(n) > uint64(len(p)-sizePrefix) {
-		return nil, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", n, len(p))
+		return nil, fault.At(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", n, len(p))
 	}
 	h := p[sizePrefix : sizePrefix+int(n)]
 	decoder := newDecoder(h, len(p), len(memory))

@@ -33,7 +33,7 @@ func sample() *batch.Batch {
 		Bad: []batch.Bad{
 			{Row: 1, Position: 66, Err: errors.New("tile 3 at 12: bad\nbytes: corrupt")},
 			{Row: 2, Position: 67, Err: fmt.Errorf("in a test: %w",
-				fault.WithFile(fault.New(fault.Limit, "tile 3", 12, "too large"), "x.tif"))},
+				fault.WithFile(fault.At(fault.Limit, "tile 3", 12, "too large"), "x.tif"))},
 			{
 				Row: 0, Position: 65, Err: errors.New("b: corrupt"), Source: "coast",
 				Sample:  &batch.SampleRef{Index: 7, Row: 3, ID: "é.tif"},

@@ -75,7 +75,7 @@ func Copy(head, shared []byte, memory Memory) (*batch.Batch, error) {
 // corrupt or unsupported (another version).
 func (r *Receiver) Write(p []byte) error {
 	if len(p) > r.total-r.got {
-		return fault.New(fault.Corrupt, "payload", int64(r.total), "%d bytes more than %d", len(p)-r.total+r.got,
+		return fault.At(fault.Corrupt, "payload", int64(r.total), "%d bytes more than %d", len(p)-r.total+r.got,
 			r.total)
 	}
 	if r.decoder == nil {
@@ -109,7 +109,7 @@ func (r *Receiver) header(p []byte) (n int, err error) {
 		if len(r.head) >= sizePrefix {
 			size := binary.LittleEndian.Uint32(r.head)
 			if uint64(size) > uint64(r.first-sizePrefix) {
-				return n, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", size, r.first)
+				return n, fault.At(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", size, r.first)
 			}
 			want += int(size)
 		}
@@ -153,7 +153,7 @@ func (r *Receiver) place() error {
 	slices.SortFunc(r.sinks, func(a, b byteSink) int { return int(a.offset) - int(b.offset) })
 	for i := 1; i < len(r.sinks); i++ {
 		if a, b := r.sinks[i-1], r.sinks[i]; a.offset+a.length > b.offset {
-			return fault.New(fault.Corrupt, "payload", int64(b.offset), "it lies in two ranges")
+			return fault.At(fault.Corrupt, "payload", int64(b.offset), "it lies in two ranges")
 		}
 	}
 	return nil
@@ -211,7 +211,7 @@ func finalSize(t *batch.Tensor, data span) int {
 // Batch returns the batch of a payload that is all there. The caller releases it.
 func (r *Receiver) Batch() (*batch.Batch, error) {
 	if r.batch == nil || r.got < r.total || len(r.sinks) > 0 {
-		return nil, fault.New(fault.Corrupt, "payload", int64(r.got), "it ends after %d of %d bytes", r.got, r.total)
+		return nil, fault.At(fault.Corrupt, "payload", int64(r.got), "it ends after %d of %d bytes", r.got, r.total)
 	}
 	r.decoder.load(r.batch, func(s span) []byte {
 		if k := r.buffers[s.offset]; k != nil && s.length > 0 {

@@ -108,7 +108,7 @@ func (c *clients) ticket(id clientID, most auth.Limits, e *datasetEntry) (err er
 	c.change(id, func(h *holdings) {
 		datasets := len(h.datasets)
 		if datasets >= cmp.Or(most.Datasets, c.options.MaxClientEngines) && h.datasets[e] == 0 {
-			err = fault.New(fault.Limit, "server", fault.NoOffset, "%s has unanswered tickets for %d datasets, "+
+			err = fault.New(fault.Limit, "server", "%s has unanswered tickets for %d datasets, "+
 				"the most for one client (--max-client-datasets)", id, datasets)
 			return
 		}
@@ -130,9 +130,8 @@ func (c *clients) answered(id clientID, e *datasetEntry) {
 func (c *clients) opening(id clientID) (err error) {
 	c.change(id, func(h *holdings) {
 		if h.openings >= c.options.MaxClientOpenings {
-			err = fault.New(fault.Limit, "server", fault.NoOffset,
-				"%s is already opening %d datasets and files, the most for one client (--max-client-openings)", id,
-				h.openings)
+			err = fault.New(fault.Limit, "server", "%s is already opening %d datasets and files, the most for one "+
+				"client (--max-client-openings)", id, h.openings)
 			return
 		}
 		h.openings++

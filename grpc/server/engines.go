@@ -204,7 +204,7 @@ func (s *engines) open(ctx context.Context, v *fileView, spec loader.Spec, u *ch
 			return nil, err
 		}
 	}
-	return nil, fault.New(fault.Limit, "server", fault.NoOffset, "datasets are opened faster than %d places allow",
+	return nil, fault.New(fault.Limit, "server", "datasets are opened faster than %d places allow",
 		s.options.MaxEngines)
 }
 
@@ -297,7 +297,7 @@ func (s *engines) add(e *datasetEntry) (close []*datasetEntry, err error) {
 	for len(s.byHandle) >= s.options.MaxEngines {
 		idle := s.longestIdle(func(*datasetEntry) bool { return true })
 		if idle == nil {
-			return append(close, e), fault.New(fault.Limit, "server", fault.NoOffset,
+			return append(close, e), fault.New(fault.Limit, "server",
 				"all %d datasets that may be open are in use", s.options.MaxEngines)
 		}
 		close = s.remove(idle, close)

@@ -147,9 +147,9 @@ func (p *fakePending) wait(ctx context.Context) (*batch.Batch, error) {
 	switch {
 	case len(ticket.Positions) == 0 &&
 		(ticket.First < 0 || ticket.First > engine.samples || ticket.Count < 1 || ticket.RowStride < 1):
-		return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%+v", ticket)
+		return nil, fault.New(fault.Unsupported, "ticket", "%+v", ticket)
 	case ticket.Rows() > 1<<12:
-		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "%d rows", ticket.Rows())
+		return nil, fault.New(fault.Limit, "ticket", "%d rows", ticket.Rows())
 	}
 	rows := ticket.Rows()
 	b := &batch.Batch{Epoch: ticket.Epoch, First: ticket.First, Rows: rows, Valid: make([]bool, rows),

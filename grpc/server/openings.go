@@ -86,9 +86,8 @@ func (o *openings) join(id clientID, v *fileView, key string,
 	joined := o.byKey[key]
 	if joined == nil {
 		if o.all >= o.options.MaxOpenings+o.options.MaxQueuedOpenings {
-			return nil, fault.New(fault.Limit, "server", fault.NoOffset,
-				"%d datasets or files are being opened or wait for that, which is the limit (--max-openings, "+
-					"--max-queued-openings)", o.all)
+			return nil, fault.New(fault.Limit, "server", "%d datasets or files are being opened or wait for that, "+
+				"which is the limit (--max-openings, --max-queued-openings)", o.all)
 		}
 		if err := o.clients.opening(id); err != nil {
 			return nil, err

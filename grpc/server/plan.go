@@ -66,7 +66,7 @@ func (s *Server) plan(ctx context.Context, r *chaskiv1.PlanRequest) ([]byte, err
 		Forecast(ctx context.Context, options dryrun.Options) (*dryrun.Forecast, error)
 	})
 	if !ok {
-		return nil, fault.New(fault.Unsupported, "plan", fault.NoOffset, "the data are at other servers, which plan")
+		return nil, fault.New(fault.Unsupported, "plan", "the data are at other servers, which plan")
 	}
 	options := dryrun.Options{Epoch: r.GetFirstEpoch(), Rank: int(r.GetRank()), World: int(r.GetWorldSize()),
 		Cache: diskcache.NewSimulation(r.GetCacheBytes())}

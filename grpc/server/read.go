@@ -201,4 +201,4 @@ func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.I
 }
 
 // errNoRoot is the answer of a server without roots to all questions about files.
-var errNoRoot = fault.New(fault.NotFound, "path", fault.NoOffset, "this server serves no files: it has no root")
+var errNoRoot = fault.New(fault.NotFound, "path", "this server serves no files: it has no root")

@@ -352,7 +352,7 @@ func (s *Server) parse(ctx context.Context, b []byte) (loader.Spec, error) {
 func (s *Server) mayOpen(v *fileView, spec loader.Spec, u *chaskiv1.Upstream) error {
 	switch {
 	case u != nil && s.options.Upstream == nil:
-		return fault.New(fault.Unsupported, "upstream", fault.NoOffset, "this server is not a client of other servers")
+		return fault.New(fault.Unsupported, "upstream", "this server is not a client of other servers")
 	case u == nil && len(v.loader.Roots) == 0:
 		return fault.WithFile(errNoRoot, spec.Source)
 	}

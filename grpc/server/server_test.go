@@ -50,7 +50,7 @@ func (h *house) Open(_ context.Context, s loader.Spec, o loader.Options) (Engine
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.Source == "missing" {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "source", fault.NoOffset, "no such file"), s.Source)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "source", "no such file"), s.Source)
 	}
 	e := newFake(s, h.samples, h.elems)
 	e.Alloc = o.Alloc
@@ -444,7 +444,7 @@ func TestHostileTickets(t *testing.T) {
 	h.prepare = func(e *fakeEngine) {
 		e.Fail = func(pos int64) error {
 			if pos == 50 {
-				return fault.WithFile(fault.New(fault.Corrupt, "tile 7", 1234, "checksum"), "a.tif")
+				return fault.WithFile(fault.At(fault.Corrupt, "tile 7", 1234, "checksum"), "a.tif")
 			}
 			return nil
 		}
@@ -695,7 +695,7 @@ func TestFaultComesToNext(t *testing.T) {
 	h.prepare = func(e *fakeEngine) {
 		e.Fail = func(pos int64) error {
 			if _, ok := broken.Load(pos); ok {
-				return fault.WithFile(fault.New(fault.Corrupt, "tile 7", 1234, "checksum"), "a.tif")
+				return fault.WithFile(fault.At(fault.Corrupt, "tile 7", 1234, "checksum"), "a.tif")
 			}
 			return nil
 		}

@@ -59,11 +59,11 @@ func TestLongNamesAreRefused(t *testing.T) {
 
 // TestStatusKeepsWhatFits promises that a short error is not cut, and of a long one the begin and the end stay.
 func TestStatusKeepsWhatFits(t *testing.T) {
-	short := failed(fault.WithFile(fault.New(fault.Corrupt, "tile 18", 7, "%s", strings.Repeat("y", 1500)), "a.tif"))
+	short := failed(fault.WithFile(fault.At(fault.Corrupt, "tile 18", 7, "%s", strings.Repeat("y", 1500)), "a.tif"))
 	if m := status.Convert(short).Message(); !strings.Contains(m, strings.Repeat("y", 1500)) {
 		t.Errorf("%d bytes: %.100q", len(m), m)
 	}
-	long := failed(fault.WithFile(fault.New(fault.Corrupt, "tile 18", 7, "%s", strings.Repeat("y", 1<<20)), "a.tif"))
+	long := failed(fault.WithFile(fault.At(fault.Corrupt, "tile 18", 7, "%s", strings.Repeat("y", 1<<20)), "a.tif"))
 	m := status.Convert(long).Message()
 	if !strings.HasPrefix(m, "a.tif: tile 18 at 7: yyy") || !strings.HasSuffix(m, ": corrupt") || len(m) < 500 {
 		t.Errorf("%d bytes: %.100q", len(m), m)

@@ -121,7 +121,7 @@ func (b *Budget) couldHave() int64 {
 }
 
 func (a *Account) full(n int64) error {
-	return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes more than the %d that it has do not fit into "+
+	return fault.New(fault.Limit, "memory", "%d bytes more than the %d that it has do not fit into "+
 		"%s, which is %d: raise it, or ask for less at a time", n, a.Held(), Flag, a.budget.limit)
 }
 

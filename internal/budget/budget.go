@@ -192,7 +192,7 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 		return nil
 	}
 	if n > b.common() {
-		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes are needed at once, and %s is %d, with "+
+		return fault.New(fault.Limit, "memory", "%d bytes are needed at once, and %s is %d, with "+
 			"%d kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.growth)
 	}
 	b.mu.Lock()
@@ -203,7 +203,7 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	}
 	if b.queue.waiting >= maxWaiters {
 		b.mu.Unlock()
-		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d requests wait for memory of %s, no more are taken",
+		return fault.New(fault.Limit, "memory", "%d requests wait for memory of %s, no more are taken",
 			maxWaiters, Flag)
 	}
 	waiter := newWaiter(n)
@@ -212,7 +212,7 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	b.mu.Unlock()
 	refused, err := b.wait(ctx, waiter, b.queued)
 	if refused {
-		return fault.New(fault.Limit, "memory", fault.NoOffset, "%d bytes of %s (%d) were not free for %v: "+
+		return fault.New(fault.Limit, "memory", "%d bytes of %s (%d) were not free for %v: "+
 			"raise it, or ask for less at a time", n, Flag, b.limit, b.queued)
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 func Lookup(code int) (*CRS, error) {
 	system, ok := ByCode(code)
 	if !ok {
-		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "EPSG:%d is not known", code)
+		return nil, fault.New(fault.Unsupported, "CRS", "EPSG:%d is not known", code)
 	}
 	return system, nil
 }
@@ -23,7 +23,7 @@ func Lookup(code int) (*CRS, error) {
 // sinusoidal grid of MODIS (a sphere of 6371007.181 m). Its error has kind unsupported.
 func ByDefinition(d epsg.Definition) (*CRS, error) {
 	refuse := func(format string, args ...any) (*CRS, error) {
-		return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, format, args...)
+		return nil, fault.New(fault.Unsupported, "CRS", format, args...)
 	}
 	for name, value := range d.Values {
 		if math.IsNaN(value) || math.IsInf(value, 0) {
@@ -119,7 +119,7 @@ func NewTransform(from, to *CRS) (*Transform, error) {
 	}
 	for _, system := range []*CRS{from, to} {
 		if why := system.why(); why != "" {
-			return nil, fault.New(fault.Unsupported, "CRS", fault.NoOffset, "%s cannot be converted to %s: %s of %s",
+			return nil, fault.New(fault.Unsupported, "CRS", "%s cannot be converted to %s: %s of %s",
 				from, to, why, system)
 		}
 	}

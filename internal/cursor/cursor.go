@@ -21,7 +21,7 @@ type Cursor struct {
 // Fail sets Err, at the current offset, unless it is set.
 func (c *Cursor) Fail(kind fault.Kind, format string, args ...any) {
 	if c.Err == nil {
-		c.Err = fault.New(kind, c.Part, int64(c.At), format, args...)
+		c.Err = fault.At(kind, c.Part, int64(c.At), format, args...)
 	}
 }
 

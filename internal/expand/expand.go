@@ -40,7 +40,7 @@ func (d *Decoder) Zstd(dst, src []byte) error {
 // unnamed removes the part of a fault.
 func unnamed(err error) error {
 	if named, ok := errors.AsType[*fault.Error](err); ok {
-		return fault.New(named.Kind, "", fault.NoOffset, "%s", named.Msg)
+		return fault.New(named.Kind, "", "%s", named.Msg)
 	}
 	return err
 }
@@ -114,7 +114,7 @@ func exactly(dst []byte, r io.Reader) error {
 }
 
 func corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "", fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, "", format, args...)
 }
 
 // LZF fills dst from a stream of LibLZF, as h5py writes it. A control byte below 32 is followed by as many literals

@@ -26,8 +26,7 @@ func (x *Index) Add(row int64, key string) error {
 		return nil
 	}
 	if other, twice := x.rows[key]; twice {
-		return fault.New(fault.Corrupt, "column "+x.column, fault.NoOffset, "rows %d and %d both have %q", other, row,
-			key)
+		return fault.New(fault.Corrupt, "column "+x.column, "rows %d and %d both have %q", other, row, key)
 	}
 	x.rows[key] = row
 	return nil
@@ -50,7 +49,7 @@ func (x *Index) Missing(name, more string) error {
 	if stem := x.stem(name); stem != name {
 		keys = fmt.Sprintf("has neither %q nor %q", name, stem)
 	}
-	return fault.New(fault.NotFound, "column "+x.column, fault.NoOffset, "%s%s", keys, more)
+	return fault.New(fault.NotFound, "column "+x.column, "%s%s", keys, more)
 }
 
 // Match returns a count of the names and rows that belong together.

@@ -67,7 +67,7 @@ func Hold(ctx context.Context, size int64) (release func(), err error) {
 
 // limit returns the error of a text with too many parts.
 func limit(part string, off int, format string, args ...any) error {
-	return fault.New(fault.Limit, part, int64(off), format, args...)
+	return fault.At(fault.Limit, part, int64(off), format, args...)
 }
 
 // XML counts the parts of an XML text, and returns how many bytes it becomes. most bounds how often elements of a name

@@ -53,9 +53,8 @@ func (s *Stream) Close() { s.d.Close() }
 
 func (s *Stream) fault(err error) error {
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		return fault.New(fault.Limit, "zstd", fault.NoOffset, "a frame claims a window of more than %d bytes, "+
-			"so that it can only be decoded whole: max_chunk must be at least the size of the chunk (--max-chunk)",
-			s.maxWindow)
+		return fault.New(fault.Limit, "zstd", "a frame claims a window of more than %d bytes, so that it can only be "+
+			"decoded whole: max_chunk must be at least the size of the chunk (--max-chunk)", s.maxWindow)
 	}
 	return &fault.Error{Kind: fault.Corrupt, Part: "zstd", Off: fault.NoOffset, Msg: err.Error(), Err: err}
 }

@@ -25,7 +25,7 @@ func (d *Decoder) Decompress(dst, src []byte) error {
 	case err != nil:
 		return &fault.Error{Kind: fault.Corrupt, Part: "zstd", Off: fault.NoOffset, Msg: err.Error(), Err: err}
 	case n != len(dst):
-		return fault.New(fault.Corrupt, "zstd", fault.NoOffset, "content of %d bytes, %d needed", n, len(dst))
+		return fault.New(fault.Corrupt, "zstd", "content of %d bytes, %d needed", n, len(dst))
 	}
 	return nil
 }

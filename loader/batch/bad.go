@@ -80,7 +80,6 @@ func (c *BadCounter) Note(b *Batch) error {
 	if c.from > 0 {
 		name += fmt.Sprintf(" since position %d, where this loader began", c.from)
 	}
-	return fault.New(fault.Limit, "bad samples", fault.NoOffset,
-		"%d in epoch %d%s, over the limit of %d; the last one, at position %d: %v",
-		c.count, b.Epoch, name, c.limit, last.Position, last.Err)
+	return fault.New(fault.Limit, "bad samples", "%d in epoch %d%s, over the limit of %d; the last one, at position "+
+		"%d: %v", c.count, b.Epoch, name, c.limit, last.Position, last.Err)
 }

@@ -22,8 +22,7 @@ func (c *Container) Concat(ctx context.Context, s *rows.Selector, groups []spec.
 		used += g.Paths
 	}
 	if used != have {
-		return fault.New(fault.Unsupported, "concat", fault.NoOffset,
-			"its groups have %d paths, and there are %d", used, have)
+		return fault.New(fault.Unsupported, "concat", "its groups have %d paths, and there are %d", used, have)
 	}
 	// The groups divide the paths of the dataset in order, so a row of a group is its number in the
 	// group plus the first row of the group.

@@ -124,7 +124,7 @@ func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
 			continue
 		}
 		if !store.Is(ctx, o, path, taco.Kind) {
-			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s", cmp.Or(
+			return fault.WithFile(fault.New(fault.Unsupported, "dataset", "%s", cmp.Or(
 				magic.Refusal(path), "is not a container: a list of paths names containers; several directories or "+
 					"tables are a mixture of sources, and files are named by a directory, a glob or a table")), path)
 		}
@@ -239,7 +239,7 @@ func (c *Container) id(ctx context.Context, row int64) (string, error) {
 func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
 	ids, err := c.level0.Column(ctx, c.set.IDColumn())
 	if err == nil && ids.Kind() != tables.String {
-		err = fault.New(fault.Corrupt, "column "+c.set.IDColumn(), fault.NoOffset, "has type %v, want text", ids.Type())
+		err = fault.New(fault.Corrupt, "column "+c.set.IDColumn(), "has type %v, want text", ids.Type())
 	}
 	return ids, fault.WithFile(err, c.src.Source)
 }
@@ -273,7 +273,7 @@ func kindOf(name string, t tables.Type) (catalog.Kind, error) {
 	case tables.String:
 		return catalog.Text, nil
 	}
-	return 0, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+	return 0, fault.New(fault.Unsupported, "column "+name,
 		"holds values of type %v, which a metadata column cannot have", t)
 }
 
@@ -304,7 +304,7 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 func (c *Container) columnAt(ctx context.Context, name string) (rows.Column, error) {
 	member, err := c.valueMember(ctx, name)
 	if err == nil && member.kind.IsList() {
-		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds lists")
+		err = fault.New(fault.Unsupported, "column "+name, "holds lists")
 	}
 	if err != nil {
 		return rows.Column{}, fault.WithFile(err, c.src.Source)
@@ -340,15 +340,14 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 		}
 	}
 	if name == "" {
-		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset,
-			"has neither columns of bounds nor one of centroids (%s)",
-			strings.Join(centroidColumns, ", ")), c.src.Source)
+		return fault.WithFile(fault.New(fault.NotFound, "dataset", "has neither columns of bounds nor one of "+
+			"centroids (%s)", strings.Join(centroidColumns, ", ")), c.src.Source)
 	}
 	values, err := c.level0.Column(ctx, name)
 	for row := 0; err == nil && row < len(c.rows); row++ {
 		var lon, lat float64
 		if lon, lat, err = geometries.Centroid(values, int(c.rows[row])); err != nil {
-			err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), fault.NoOffset, "%v", err)
+			err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), "%v", err)
 			break
 		}
 		if err = visit(int64(row), lon, lat); err == nil {
@@ -412,11 +411,10 @@ func (c *Container) asset(ctx context.Context, m *fieldPlace, row int64) (catalo
 	if entry < 0 {
 		sample, err := c.id(ctx, row)
 		if err == nil && m.files != nil {
-			err = fault.New(fault.NotFound, "sample "+sample, fault.NoOffset,
-				"has no files for the field %q that are numbered from 0 on, and no more than the container declares",
-				m.name)
+			err = fault.New(fault.NotFound, "sample "+sample, "has no files for the field %q that are numbered from 0 "+
+				"on, and no more than the container declares", m.name)
 		} else if err == nil {
-			err = fault.New(fault.NotFound, "sample "+sample, fault.NoOffset, "has nothing for the field %q", m.name)
+			err = fault.New(fault.NotFound, "sample "+sample, "has nothing for the field %q", m.name)
 		}
 		return catalog.Asset{}, err
 	}
@@ -443,8 +441,7 @@ func (c *Container) asset(ctx context.Context, m *fieldPlace, row int64) (catalo
 // raster, or nil if the index has to be read, with these axes.
 func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, axes chunk.Axes) (catalog.Asset, error) {
 	if e.Kind == taco.Folder {
-		return catalog.Asset{}, fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset,
-			"is a folder, not a raster")
+		return catalog.Asset{}, fault.New(fault.Unsupported, "sample "+e.Path, "is a folder, not a raster")
 	}
 	if e.Offset == taco.Whole {
 		return c.file(ctx, e, x, axes)
@@ -459,7 +456,7 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, axe
 	}
 	// Offset + Size would overflow for forged values, so the size is compared with the bytes after Offset.
 	if e.Offset < 0 || e.Size < 0 || e.Offset > file.Size || e.Size > file.Size-e.Offset {
-		return asset, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset,
+		return asset, fault.WithFile(fault.At(fault.Corrupt, "sample "+e.Path, e.Offset,
 			"%d bytes in a file of %d", e.Size, file.Size), e.URI)
 	}
 	if x == nil {
@@ -655,7 +652,7 @@ func (c *Container) selector(ctx context.Context) (*rows.Selector, error) {
 	// memory.
 	count := c.level0.Len()
 	if count > math.MaxInt32 {
-		return nil, fault.New(fault.Limit, "level0", fault.NoOffset, "%d rows", count)
+		return nil, fault.New(fault.Limit, "level0", "%d rows", count)
 	}
 	// While conditions are applied, the samples are all rows of level 0, padding too.
 	c.rows = make([]int32, count)

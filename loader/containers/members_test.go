@@ -168,7 +168,7 @@ type slowOpener struct {
 
 func (o *slowOpener) Open(_ context.Context, uri string) (source.Reader, error) {
 	if uri != "a.tif" {
-		return nil, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
+		return nil, fault.New(fault.NotFound, "file", "no such file")
 	}
 	if o.opened++; o.opened > 10 {
 		o.enough()

@@ -138,7 +138,7 @@ func places(d *taco.Dataset, level int, at []int) *tables.Table {
 			paths[place] = taco.VSI(entry)
 			if columns[i].Name == VSIColumn && source.IsRemote(entry.URI) &&
 				strings.HasSuffix(paths[place], entry.URI) {
-				return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+entry.ID, fault.NoOffset,
+				return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+entry.ID,
 					"GDAL has no name for it"), entry.URI)
 			}
 		}

@@ -32,7 +32,7 @@ func newSequence(name string, files *taco.Sequence, times []int) (*fileSequence,
 		made.first = append(made.first, int32(len(made.rows)))
 	}
 	if longest > maxFiles {
-		return nil, fault.New(fault.Limit, name, fault.NoOffset, "a sample has %d files, at most %d are steps of time",
+		return nil, fault.New(fault.Limit, name, "a sample has %d files, at most %d are steps of time",
 			longest, maxFiles)
 	}
 	if len(times) == 0 {
@@ -40,8 +40,7 @@ func newSequence(name string, files *taco.Sequence, times []int) (*fileSequence,
 			made.picks = append(made.picks, k)
 		}
 	} else if last := slices.Max(times); last >= files.Most {
-		return nil, fault.New(fault.NotFound, name, fault.NoOffset, "no step %d: a sample has up to %d files", last,
-			files.Most)
+		return nil, fault.New(fault.NotFound, name, "no step %d: a sample has up to %d files", last, files.Most)
 	}
 	return made, nil
 }

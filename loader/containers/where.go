@@ -125,7 +125,7 @@ func Select(ctx context.Context, set *taco.Dataset, s spec.Subset, o resources.O
 // samples, then "PATH@COLUMN".
 func (c *Container) member(ctx context.Context, f spec.Field) (fieldPlace, error) {
 	if f.Pattern != "" {
-		return fieldPlace{}, fault.New(fault.Unsupported, "", fault.NoOffset,
+		return fieldPlace{}, fault.New(fault.Unsupported, "",
 			"patterns pair the files of directories and catalogs; name rasters of a container by their path of ids")
 	}
 	if name := cmp.Or(f.Column, f.Name); c.level0.Index(name) >= 0 && f.Blob == "" {
@@ -204,7 +204,7 @@ func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []
 // valueMember finds a metadata column: one of level 0, or "PATH@COLUMN".
 func (c *Container) valueMember(ctx context.Context, name string) (fieldPlace, error) {
 	if c.level0 == nil {
-		return fieldPlace{}, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples")
+		return fieldPlace{}, fault.New(fault.NotFound, "dataset", "no samples")
 	}
 	if c.level0.Index(name) >= 0 {
 		return c.column(ctx, 0, c.rows, name)
@@ -268,7 +268,7 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 		}
 		if ids.Kind() != tables.String {
 			return 0, nil, fault.New(fault.Corrupt, fmt.Sprintf("level%d column %s", depth, c.set.IDColumn()),
-				fault.NoOffset, "has type %v, want text", ids.Type())
+				"has type %v, want text", ids.Type())
 		}
 		parents, err := c.set.Parents(ctx, depth)
 		if err != nil {
@@ -284,11 +284,11 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 	// The error of the first sample lists its paths, which is more helpful than "no path".
 	first, err := c.set.Entry(ctx, 0, int(c.rows[0]))
 	if err == nil && first.Kind == taco.File {
-		err = fault.New(fault.NotFound, "sample "+first.Path, fault.NoOffset,
+		err = fault.New(fault.NotFound, "sample "+first.Path,
 			"is a file: nothing lies below it, and there is no column %q either", path)
 	} else if err == nil {
 		if _, err = c.set.Below(ctx, first, path); err == nil {
-			err = fault.New(fault.NotFound, "sample "+first.Path, fault.NoOffset, "no path %q", path)
+			err = fault.New(fault.NotFound, "sample "+first.Path, "no path %q", path)
 		}
 	}
 	return 0, nil, err

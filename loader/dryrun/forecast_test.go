@@ -87,8 +87,8 @@ func TestExactForecast(t *testing.T) {
 // TestNotedErrors: in any order, the fault whose text sorts first is noted. A substitute stops at it, and an error that
 // no policy covers stops all.
 func TestNotedErrors(t *testing.T) {
-	first := fault.New(fault.Corrupt, "a", 1, "first\nof two lines")
-	last := fault.New(fault.Limit, "b", 2, "last")
+	first := fault.At(fault.Corrupt, "a", 1, "first\nof two lines")
+	last := fault.At(fault.Limit, "b", 2, "last")
 	for _, order := range [][]error{{first, last}, {last, first}, {last, first, last}, {first}} {
 		for _, attempt := range []int{0, 1, 2} {
 			row := Row{Draw: shuffle.Draw{Attempt: attempt}}

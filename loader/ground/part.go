@@ -42,8 +42,7 @@ func (m *Map) ofPart(all cells, pixels, fine int, o *scenes.Options) (cells, err
 	only := &cellBox{middle(bound.y0) - around, middle(bound.x0) - around, middle(bound.y1-1) + around + 1,
 		middle(bound.x1-1) + around + 1}
 	if max(-only.y0, -only.x0, only.y1, only.x1) >= 1<<28 {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "cells of %v m are too small for the scenes",
-			size)
+		return nil, fault.New(fault.Limit, "dataset", "cells of %v m are too small for the scenes", size)
 	}
 	list, err := m.squares(&lattice{size: size, only: only}, float64(around)*size, o)
 	if err != nil {
@@ -70,7 +69,7 @@ func (m *Map) squares(l *lattice, pad float64, o *scenes.Options) (list []span, 
 	around := m.around(pad)
 	lat := min(max(-around.Min[1], around.Max[1]), 89) * math.Pi / 180
 	if wide := part.Size * degreeMetres * math.Cos(lat); !(wide >= leastSquare*l.size) {
-		return nil, fault.New(fault.Unsupported, "split", fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, "split",
 			"squares of %v degrees are %.0f m wide at a latitude of %.4g degrees: they must be larger than a window "+
 				"of %v m and its margin", part.Size, wide, lat*180/math.Pi, float64(o.Side)*o.Resolution)
 	}
@@ -84,9 +83,8 @@ func (m *Map) squares(l *lattice, pad float64, o *scenes.Options) (list []span, 
 		left, right := floor(w/part.Size), floor(e/part.Size)
 		top, bottom := floor(around.Min[1]/part.Size), floor(around.Max[1]/part.Size)
 		if count += (right - left + 1) * (bottom - top + 1); count > maxSquares {
-			return nil, fault.New(fault.Limit, "split", fault.NoOffset,
-				"over %d squares of %v degrees lie around the scenes: take larger ones, or scenes of one area",
-				maxSquares, part.Size)
+			return nil, fault.New(fault.Limit, "split", "over %d squares of %v degrees lie around the scenes: take "+
+				"larger ones, or scenes of one area", maxSquares, part.Size)
 		}
 		for y := top; y <= bottom; y++ {
 			for x := left; x <= right; x++ {

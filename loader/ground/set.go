@@ -97,7 +97,7 @@ func init() {
 // of one is known too roughly, and with kind not found if no window fits.
 func New(list []scenes.Scene, o scenes.Options) (*Set, error) {
 	if len(list) > maxScenes {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d scenes: windows on the ground see at most %d",
+		return nil, fault.New(fault.Limit, "dataset", "%d scenes: windows on the ground see at most %d",
 			len(list), maxScenes)
 	}
 	set := &Set{scenes: list, side: o.Side, size: o.Resolution, length: o.Length, unit: o.Resolution,
@@ -116,9 +116,8 @@ func New(list []scenes.Scene, o scenes.Options) (*Set, error) {
 	ground := &shuffle.Ground{Side: o.Side, Cell: cmp.Or(o.Stride, fine), Scene: set.first}
 	// The negation also refuses NaN, for which every comparison is false.
 	if n := set.spans(float64(ground.Cell) * o.Resolution); !(n <= 4*maxSpans) {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
-			"the scenes are %.3g rows of cells of %v m high: at most %d are kept", n, float64(ground.Cell)*o.Resolution,
-			4*maxSpans)
+		return nil, fault.New(fault.Limit, "dataset", "the scenes are %.3g rows of cells of %v m high: at most %d are "+
+			"kept", n, float64(ground.Cell)*o.Resolution, 4*maxSpans)
 	}
 	for i, m := range set.Maps {
 		found, err := m.cells(ground.Cell, &o)
@@ -154,7 +153,7 @@ func nothingFits(o *scenes.Options) error {
 	if o.Part != nil {
 		what += ", or none lies in the part of the split: its squares must be larger than a window and the margin"
 	}
-	return fault.New(fault.NotFound, "dataset", fault.NoOffset, "%s", what)
+	return fault.New(fault.NotFound, "dataset", "%s", what)
 }
 
 // maxTurns bounds longitudes of scenes: -180 to 180 degrees, and a turn more at each side for those that count on.
@@ -229,12 +228,12 @@ func (f *sceneFootprint) locate() error {
 		return err
 	}
 	if f.at == nil {
-		return fault.New(fault.Unsupported, "place", fault.NoOffset, "it lies at %v: windows on the ground need "+
+		return fault.New(fault.Unsupported, "place", "it lies at %v: windows on the ground need "+
 			"scenes that lie on the map of their CRS, and not around a pole", &f.place)
 	}
 	f.bound = f.at.Bound()
 	if b := &f.bound; !(b.Min[0] >= -maxTurns && b.Max[0] <= maxTurns) {
-		return fault.New(fault.Unsupported, "place", fault.NoOffset,
+		return fault.New(fault.Unsupported, "place",
 			"it lies at %v: longitudes are -%d to %[2]d degrees", &f.place, maxTurns)
 	}
 	return nil
@@ -388,7 +387,7 @@ func (m *Map) place(f *sceneFootprint, off float64) ([]orb.Polygon, error) {
 	if wide := m.CRS.Width(); wide > 0 && f.bound.Max[0]-f.bound.Min[0] < 180 {
 		for _, p := range pieces {
 			if b := p.Bound(); b.Max[0]-b.Min[0] > wide*3/4 {
-				return nil, fault.New(fault.Unsupported, "place", fault.NoOffset,
+				return nil, fault.New(fault.Unsupported, "place",
 					"it lies across the edge of the map %v: give another crs", m.CRS)
 			}
 		}
@@ -421,7 +420,7 @@ func (m *Map) cells(pixels int, o *scenes.Options) (cells, error) {
 			for _, polygon := range foot.pieces {
 				bound := polygon.Bound()
 				if lo := max(-bound.Min[0], bound.Max[0], -bound.Min[1], bound.Max[1]) / grid.size; !(lo < 1<<28) {
-					return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
+					return nil, fault.New(fault.Limit, "dataset",
 						"cells of %v m are too small for a scene at %v", grid.size, bound)
 				}
 				list = grid.draw(list, polygon)
@@ -454,7 +453,7 @@ func (m *Map) cells(pixels int, o *scenes.Options) (cells, error) {
 				return nil, err
 			}
 			if outline == nil {
-				return nil, fault.New(fault.Unsupported, "place", fault.NoOffset,
+				return nil, fault.New(fault.Unsupported, "place",
 					"bounds or roi lie around a pole, or off the map of %v", area.CRS)
 			}
 			pieces, err := m.on(outline, o.Resolution/8, m.near(o))

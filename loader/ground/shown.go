@@ -88,7 +88,7 @@ func point(t *crs.Transform, p orb.Point) orb.Point {
 
 // offMap returns the error about longitudes and latitudes that a map does not show.
 func (m *Map) offMap(b orb.Bound) error {
-	return fault.New(fault.Unsupported, "place", fault.NoOffset,
+	return fault.New(fault.Unsupported, "place",
 		"parts of longitude %.6g to %.6g, latitude %.6g to %.6g lie off the map of %v, or across its edge: give "+
 			"another crs, or leave it out", b.Min[0], b.Max[0], b.Min[1], b.Max[1], m.CRS)
 }
@@ -101,7 +101,6 @@ func (f *sceneFootprint) pastUTM() (some, all bool) {
 
 // errPastUTM returns the error about a place past the latitudes of UTM.
 func errPastUTM(p *catalog.Place) error {
-	return fault.New(fault.Unsupported, "place", fault.NoOffset,
-		"it lies at %v: UTM ends at %d degrees north and %d south: give another crs, such as EPSG:3413 or EPSG:3031",
-		p, north, -south)
+	return fault.New(fault.Unsupported, "place", "it lies at %v: UTM ends at %d degrees north and %d south: give "+
+		"another crs, such as EPSG:3413 or EPSG:3031", p, north, -south)
 }

@@ -166,7 +166,7 @@ func Check(folders []string, epochs uint64) (*Report, error) {
 			}
 		}
 		if !found {
-			return nil, fault.WithFile(fault.New(fault.NotFound, "ledger", fault.NoOffset, "no *"+suffix), folder)
+			return nil, fault.WithFile(fault.New(fault.NotFound, "ledger", "no *"+suffix), folder)
 		}
 	}
 	left := newRoom()
@@ -174,7 +174,7 @@ func Check(folders []string, epochs uint64) (*Report, error) {
 		for _, later := range lives[run][1:] {
 			first := lives[run][0]
 			if later.Samples != first.Samples || later.BatchSize != first.BatchSize || later.Steps != first.Steps {
-				return nil, fault.WithFile(fault.New(fault.Corrupt, "head", 0,
+				return nil, fault.WithFile(fault.At(fault.Corrupt, "head", 0,
 					"%d samples in batches of %d, and in %s %d in batches of %d",
 					later.Samples, later.BatchSize, first.file, first.Samples, first.BatchSize), later.file)
 			}
@@ -314,8 +314,7 @@ func checkRun(lives []*life, epochs uint64, left *room) (Run, error) {
 		delete(byEpoch, number)
 	}
 	if left.looks < 0 {
-		return run, fault.New(fault.Limit, "ledger", fault.NoOffset,
-			"too many ranks were given steps beside each other")
+		return run, fault.New(fault.Limit, "ledger", "too many ranks were given steps beside each other")
 	}
 	for _, begun := range starts {
 		for _, lived := range begun.lives {

@@ -54,11 +54,11 @@ func (c *tally) add(parts int64) error {
 	c.records++
 	c.parts += parts
 	if c.parts > freeParts+c.records/partsOfRecords {
-		return fault.New(fault.Limit, "record", fault.NoOffset,
+		return fault.New(fault.Limit, "record",
 			"the records of all files begin anew or jump too often: %d times in %d", c.parts, c.records)
 	}
 	if c.wrong > maxWrong {
-		return fault.New(fault.Limit, "record", fault.NoOffset, "more than %d contradict the order", maxWrong)
+		return fault.New(fault.Limit, "record", "more than %d contradict the order", maxWrong)
 	}
 	return nil
 }
@@ -116,18 +116,17 @@ func (h *head) check() error {
 	}
 	switch {
 	case h.Version != version:
-		return fault.New(fault.Unsupported, "head", fault.NoOffset, "version %d", h.Version)
+		return fault.New(fault.Unsupported, "head", "version %d", h.Version)
 	case h.Samples < 1 || h.Samples > maxSamples || h.BatchSize < 1 || h.BatchSize > maxSamples:
-		return fault.New(fault.Corrupt, "head", fault.NoOffset, "%d samples in batches of %d", h.Samples, h.BatchSize)
+		return fault.New(fault.Corrupt, "head", "%d samples in batches of %d", h.Samples, h.BatchSize)
 	case h.Steps < 1 || h.Steps != whole && h.Steps != (h.Samples+h.BatchSize-1)/h.BatchSize:
-		return fault.New(fault.Corrupt, "head", fault.NoOffset, "%d steps of %d for %d samples", h.Steps, h.BatchSize,
-			h.Samples)
+		return fault.New(fault.Corrupt, "head", "%d steps of %d for %d samples", h.Steps, h.BatchSize, h.Samples)
 	case h.World < 1 || h.World > maxSamples || h.Rank < 0 || h.Rank >= h.World:
-		return fault.New(fault.Corrupt, "head", fault.NoOffset, "rank %d of %d", h.Rank, h.World)
+		return fault.New(fault.Corrupt, "head", "rank %d of %d", h.Rank, h.World)
 	case h.Step < 0 || h.Step >= h.Steps:
-		return fault.New(fault.Corrupt, "head", fault.NoOffset, "step %d of %d", h.Step, h.Steps)
+		return fault.New(fault.Corrupt, "head", "step %d of %d", h.Step, h.Steps)
 	case max(len(h.Run), len(h.Data), len(h.Launch)) > maxText:
-		return fault.New(fault.Limit, "head", fault.NoOffset, "a string of more than %d bytes", maxText)
+		return fault.New(fault.Limit, "head", "a string of more than %d bytes", maxText)
 	}
 	return checkTime("head", h.Time)
 }
@@ -193,7 +192,7 @@ func (l *life) add(r *record, all *tally) error {
 	for _, bad := range r.Bad {
 		i := slices.Index(fates, bad.Became)
 		if i < 0 {
-			return fault.New(fault.Corrupt, "record", fault.NoOffset, "a bad row became %.20q", bad.Became)
+			return fault.New(fault.Corrupt, "record", "a bad row became %.20q", bad.Became)
 		}
 		if bad.Became == "skipped" {
 			expected--
@@ -234,7 +233,7 @@ func read(path string, all *tally) (ledgerFile, error) {
 	if info, err := opened.Stat(); err != nil {
 		return ledgerFile{}, err
 	} else if !info.Mode().IsRegular() {
-		err := fault.New(fault.Unsupported, "file", fault.NoOffset, "it is no regular file")
+		err := fault.New(fault.Unsupported, "file", "it is no regular file")
 		return ledgerFile{err: fault.WithFile(err, path)}, nil
 	}
 	return parse(opened, path, all)
@@ -260,7 +259,7 @@ func parse(r io.Reader, path string, all *tally) (ledgerFile, error) {
 		out.err = fault.WithFile(fault.AtOffset(damage, begin), path)
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		out.err = fault.WithFile(fault.New(fault.Limit, "line", offset, "over %d bytes", maxLine), path)
+		out.err = fault.WithFile(fault.At(fault.Limit, "line", offset, "over %d bytes", maxLine), path)
 		return out, nil
 	}
 	return out, lines.Err()
@@ -280,11 +279,11 @@ func withEnds(data []byte, atEOF bool) (advance int, token []byte, err error) {
 // checksum checks the checksum of a line, and returns it. sum is the checksum of the line before.
 func checksum(line []byte, sum uint32) (uint32, error) {
 	if len(line) <= checksumBytes || line[len(line)-1] != '\n' {
-		return sum, fault.New(fault.Corrupt, "line", fault.NoOffset, "not whole")
+		return sum, fault.New(fault.Corrupt, "line", "not whole")
 	}
 	sum = crc32.Update(sum, crc32.IEEETable, line[checksumBytes:len(line)-1])
 	if string(line[:checksumBytes]) != fmt.Sprintf("%08x ", sum) {
-		return sum, fault.New(fault.Corrupt, "line", fault.NoOffset, "wrong checksum")
+		return sum, fault.New(fault.Corrupt, "line", "wrong checksum")
 	}
 	return sum, nil
 }
@@ -294,7 +293,7 @@ func (f *ledgerFile) add(text []byte, path string, all *tally) error {
 	if len(f.lives) == 0 {
 		parsed := new(head)
 		if err := json.Unmarshal(text, parsed); err != nil {
-			return fault.Wrap(fault.Corrupt, "head", fault.NoOffset, err)
+			return fault.Wrap(fault.Corrupt, "head", err)
 		}
 		if err := parsed.check(); err != nil {
 			return err
@@ -303,15 +302,15 @@ func (f *ledgerFile) add(text []byte, path string, all *tally) error {
 		return all.add(lifeParts)
 	}
 	if bytes.Count(text, []byte("{")) > maxRows+1 {
-		return fault.New(fault.Limit, "record", fault.NoOffset, "more than %d bad rows", maxRows)
+		return fault.New(fault.Limit, "record", "more than %d bad rows", maxRows)
 	}
 	var r record
 	now := f.lives[len(f.lives)-1]
 	if err := json.Unmarshal(text, &r); err != nil {
-		return fault.Wrap(fault.Corrupt, "record", fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, "record", err)
 	}
 	if r.Step < 0 || r.Step >= now.Steps {
-		return fault.New(fault.Corrupt, "record", fault.NoOffset, "step %d of %d", r.Step, now.Steps)
+		return fault.New(fault.Corrupt, "record", "step %d of %d", r.Step, now.Steps)
 	}
 	if err := checkTime("record", r.Time); err != nil {
 		return err
@@ -330,7 +329,7 @@ const lastTime = 253402300799
 // checkTime checks the time of a part of a file, in Unix seconds.
 func checkTime(part string, seconds float64) error {
 	if seconds < 0 || seconds > lastTime {
-		return fault.New(fault.Corrupt, part, fault.NoOffset, "time %g is not between 0 and %d", seconds, lastTime)
+		return fault.New(fault.Corrupt, part, "time %g is not between 0 and %d", seconds, lastTime)
 	}
 	return nil
 }

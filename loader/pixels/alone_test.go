@@ -16,7 +16,7 @@ type cutShort struct{}
 
 func (cutShort) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if src[0] == 'b' || src[0] != 'u' && t.Need == len(dst) {
-		return fault.New(fault.Corrupt, "frame", fault.NoOffset, "cut short")
+		return fault.New(fault.Corrupt, "frame", "cut short")
 	}
 	return nil
 }

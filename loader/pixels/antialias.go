@@ -85,7 +85,7 @@ func smootherBytes(m, w, h, n int) int64 {
 func (s *Smoother) Prepare(m, w, h, n int, limit int64) error {
 	s.ringRows = min(widest(m, h), m)
 	if BoundedBytes(limit, s.ringRows, n, 16) < 0 || BoundedBytes(limit, m+w+h+n, 32) < 0 {
-		return fault.New(fault.Limit, "window", fault.NoOffset,
+		return fault.New(fault.Limit, "window",
 			"%d by %d pixels to resample to %d by %d are over %d bytes", m, w, h, n, limit)
 	}
 	s.y.set(m, h)

@@ -175,7 +175,7 @@ type onlyImage struct{ content []byte }
 
 func (o onlyImage) Open(ctx context.Context, uri string) (source.Reader, error) {
 	if uri != "a.tif" {
-		return nil, fault.New(fault.NotFound, "file", fault.NoOffset, "it is not there")
+		return nil, fault.New(fault.NotFound, "file", "it is not there")
 	}
 	return folder.OneFile(o.content).Open(ctx, uri)
 }

@@ -43,7 +43,7 @@ func newColoured(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		wrong = "the raster has several steps of time: pick one"
 	}
 	if wrong != "" {
-		return nil, fault.New(fault.Unsupported, "look-up table", fault.NoOffset, "%s", wrong)
+		return nil, fault.New(fault.Unsupported, "look-up table", "%s", wrong)
 	}
 	r.Final.Nodata, r.raw.Nodata = true, true // a missing pixel has no colour
 	r.codes = make(map[uint64]uint16, len(colours))
@@ -168,7 +168,7 @@ func (s *Resampler) code(f *Raster, from einops.Target) error {
 	for pos := first; pos < len(from.Mask); pos += plane {
 		colour = append(colour, fmt.Sprint(numberAt(from.Data, size, pos)))
 	}
-	return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
+	return fault.New(fault.Unsupported, "pixels",
 		"%d pixels of the window have colours without a value in lut, the first (%s) at row %d, column %d: give them "+
 			"values, or the field a fill", unknown, strings.Join(colour, ", "), first/f.W, first%f.W)
 }

@@ -50,7 +50,7 @@ func (f *brokenFile) ReadAt(_ context.Context, p []byte, off int64) error {
 		return nil
 	}
 	if kind, ok := f.err.(fault.Kind); ok {
-		return fault.New(kind, "file", fault.NoOffset, "it is cut")
+		return fault.New(kind, "file", "it is cut")
 	}
 	return f.err
 }
@@ -265,7 +265,7 @@ type instantStream struct {
 
 func (s *instantStream) Fill([]byte) error {
 	if s.rows--; s.rows < 0 {
-		return fault.New(fault.Corrupt, "frame", fault.NoOffset, "cut short")
+		return fault.New(fault.Corrupt, "frame", "cut short")
 	}
 	_, err := io.Copy(io.Discard, struct{ io.Reader }{s.src})
 	return err

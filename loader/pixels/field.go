@@ -284,12 +284,11 @@ func (r *Raster) pick(x *chunk.Index) error {
 	}
 	for _, b := range r.bandList {
 		if b >= x.StepBands() {
-			return fault.New(fault.NotFound, "band", fault.NoOffset, "no band %d: bands are 0 to %d", b,
-				x.StepBands()-1)
+			return fault.New(fault.NotFound, "band", "no band %d: bands are 0 to %d", b, x.StepBands()-1)
 		}
 	}
 	if n := r.LUT.Bands(); n > 0 && len(r.bandList) != 1 {
-		return fault.New(fault.Unsupported, "look-up table", fault.NoOffset,
+		return fault.New(fault.Unsupported, "look-up table",
 			"it makes %d bands of one, and the field has %d bands: pick one", n, len(r.bandList))
 	}
 	r.bandList = r.lutBands(r.bandList)
@@ -500,7 +499,7 @@ func (r *Raster) ReadLegend(ctx context.Context, o source.Opener, a catalog.Asse
 func (r *Raster) SameOrder(o *Raster) error {
 	for i, name := range r.names {
 		if k := slices.Index(o.names, name); name != "" && k >= 0 && k != i && !slices.Contains(r.names[i+1:], name) {
-			return fault.New(fault.Unsupported, "bands", fault.NoOffset, "%q is band %d of %s, and band %d of %s: %s",
+			return fault.New(fault.Unsupported, "bands", "%q is band %d of %s, and band %d of %s: %s",
 				fault.Short(name), i, r.namesOf, k, o.namesOf, sayBands)
 		}
 	}
@@ -516,15 +515,14 @@ func (r *Raster) Accepts(a *catalog.Asset) error {
 	}
 	switch {
 	case r.allBands > 0 && index.DataBands() != r.allBands:
-		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d bands: other rasters of the field %q have %d; Field(bands=[0]) picks bands that all have",
-			index.DataBands(), r.Name, r.allBands)
+		return fault.New(fault.Unsupported, "asset", "it has %d bands: other rasters of the field %q have %d; "+
+			"Field(bands=[0]) picks bands that all have", index.DataBands(), r.Name, r.allBands)
 	case r.allBands == 0 && r.BandNames == nil && slices.Max(r.bandList) >= index.StepBands():
 		// Bands picked by name are not checked, because they are looked up in each asset.
-		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
+		return fault.New(fault.Unsupported, "asset",
 			"it has %d bands, and the field %q picks band %d", index.StepBands(), r.Name, slices.Max(r.bandList))
 	case r.allTimes > 0 && index.Steps() != r.allTimes:
-		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
+		return fault.New(fault.Unsupported, "asset",
 			"it has %d steps of time: other rasters of the field %q have %d; Field(times=range(%d)) takes so "+
 				"many, and pads what is shorter", index.Steps(), r.Name, r.allTimes, max(index.Steps(), r.allTimes))
 	}
@@ -631,11 +629,11 @@ func (r *Row) checkBox(box einops.Box) error {
 	b, y, x, found := plan.OutOfRange(dst, r.Cv, box)
 	switch {
 	case found && field.To == chunk.Int64:
-		return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
+		return fault.New(fault.Unsupported, "pixels",
 			"dtype is %q, and the %s at row %d, column %d of band %d of the window is no whole number of int64: take "+
 				"a float dtype or a lut, or say by nodata and fill what it becomes", field.DType, field.Native, y, x, b)
 	case found:
-		return fault.New(fault.Unsupported, "pixels", fault.NoOffset,
+		return fault.New(fault.Unsupported, "pixels",
 			"dtype is %q, and the %s at row %d, column %d of band %d of the window is not between 0 and 255: "+
 				"normalize it, take another dtype, or let clip make it 0 or 255", field.DType, field.Native, y, x, b)
 	}
@@ -864,9 +862,8 @@ func (r *Raster) sameDType(x *chunk.Index) error {
 	if x.DType == r.Native || !r.keepsDType {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-		"its dtype is %s: other rasters of the field %q have %s, and dtype is \"native\": give the field a dtype for "+
-			"both", x.DType, r.Name, r.Native)
+	return fault.New(fault.Unsupported, "asset", "its dtype is %s: other rasters of the field %q have %s, and dtype "+
+		"is \"native\": give the field a dtype for both", x.DType, r.Name, r.Native)
 }
 
 // variant compiles the field for rasters of a dtype.
@@ -944,6 +941,5 @@ func holdsColours(dtype chunk.DType) error {
 	if dtype == chunk.Uint8 || dtype == chunk.Uint16 {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "look-up table", fault.NoOffset,
-		"the raster is %s: colours are of uint8 and uint16", dtype)
+	return fault.New(fault.Unsupported, "look-up table", "the raster is %s: colours are of uint8 and uint16", dtype)
 }

@@ -404,7 +404,7 @@ func TestSweepVisitsOnce(t *testing.T) {
 						mu.Lock()
 						defer mu.Unlock()
 						if visits[i]++; i >= fails && fails >= 0 {
-							return fault.New(fault.Corrupt, "x", i, "bad")
+							return fault.At(fault.Corrupt, "x", i, "bad")
 						}
 						return nil
 					}

@@ -39,7 +39,7 @@ func (a *bandArray) ReadBox(_ context.Context, dst []byte, _ int64, b chunk.Box)
 		box = append(box, a.samples[y*a.width:][b.X0:b.X1]...)
 	}
 	if copy(dst, box) != len(box) || len(dst) != len(box) {
-		return fault.New(fault.Corrupt, "array", fault.NoOffset, "%d bytes for %+v", len(dst), b)
+		return fault.New(fault.Corrupt, "array", "%d bytes for %+v", len(dst), b)
 	}
 	return nil
 }
@@ -271,7 +271,7 @@ func TestFaultsOfMasks(t *testing.T) {
 	if InMask(nil) != nil || InMask(other) != other {
 		t.Error("another error is a fault of the mask")
 	}
-	err := InMask(fault.New(fault.Corrupt, "chunk 3", 5, "cut"))
+	err := InMask(fault.At(fault.Corrupt, "chunk 3", 5, "cut"))
 	if fault.KindOf(err) != fault.Corrupt || !strings.HasPrefix(err.Error(), "mask chunk 3 at 5: ") {
 		t.Error(err)
 	}

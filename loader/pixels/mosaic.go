@@ -90,7 +90,7 @@ func (m *Mosaic) Add(ctx context.Context, field *Raster, a catalog.Asset, bands 
 		return a.Fault(err)
 	}
 	if m.all != nil && !m.all.grow(limit) {
-		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
+		return a.Fault(fault.New(fault.Limit, "window",
 			"the samples of %d scenes to take the median of are over %d bytes", m.all.scenes, limit))
 	}
 	if copied && !m.any && m.all == nil && m.settled == nil && field.copies(a.Index, taken, last) {
@@ -116,9 +116,8 @@ func (m *Mosaic) change(field *Raster) error {
 		return nil
 	}
 	if field.coded != nil {
-		return fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"its dtype is %s: other scenes of the field %q have %s, and colours of a mosaic need one", field.Native,
-			field.Name, m.to.Field.Native)
+		return fault.New(fault.Unsupported, "asset", "its dtype is %s: other scenes of the field %q have %s, and "+
+			"colours of a mosaic need one", field.Native, field.Name, m.to.Field.Native)
 	}
 	if m.any && field.blended == nil {
 		m.settle()

@@ -38,14 +38,13 @@ func PickBands(names, want []string) ([]int, error) {
 		out[i] = slices.Index(names, name)
 		switch {
 		case len(names) == 0:
-			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset,
+			return nil, fault.New(fault.NotFound, "bands",
 				"no band %q: the file has no band names; use numbers from 0", fault.Short(name))
 		case out[i] < 0:
-			return nil, fault.New(fault.NotFound, "bands", fault.NoOffset,
-				"no band %q; there are %s", fault.Short(name), listed(names))
+			return nil, fault.New(fault.NotFound, "bands", "no band %q; there are %s", fault.Short(name), listed(names))
 		case slices.Contains(names[out[i]+1:], name):
 			// Taking the first one would train on a band that the user may not mean.
-			return nil, fault.New(fault.Corrupt, "bands", fault.NoOffset,
+			return nil, fault.New(fault.Corrupt, "bands",
 				"two bands are called %q; there are %s", fault.Short(name), listed(names))
 		}
 	}
@@ -56,7 +55,7 @@ func PickBands(names, want []string) ([]int, error) {
 func PickBandsIn(x *chunk.Index, names, want []string) ([]int, error) {
 	bands, err := PickBands(names, want)
 	if err == nil && slices.Max(bands) >= x.StepBands() {
-		err = fault.New(fault.Corrupt, "bands", fault.NoOffset, "%d names of %d bands", len(names), x.StepBands())
+		err = fault.New(fault.Corrupt, "bands", "%d names of %d bands", len(names), x.StepBands())
 	}
 	return bands, err
 }
@@ -79,7 +78,7 @@ func Disagreement(names []string, first string, want []string) string {
 // SameNames fails with kind unsupported if there is a Disagreement.
 func SameNames(names []string, first string, want []string) error {
 	if text := Disagreement(names, first, want); text != "" {
-		return fault.New(fault.Unsupported, "bands", fault.NoOffset, "%s", text)
+		return fault.New(fault.Unsupported, "bands", "%s", text)
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (r *Reader) Read(
 ) (err error) {
 	defer func() { err = a.Fault(err) }()
 	if a.Parts != nil {
-		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "a stack of rasters is not read here")
+		return fault.New(fault.Unsupported, "asset", "a stack of rasters is not read here")
 	}
 	var file source.Reader
 	if a.Index.Blocks == nil {
@@ -210,7 +210,7 @@ func InMask(err error) error {
 	if fault.KindOf(err) == 0 {
 		return err
 	}
-	return fault.Wrap(0, "mask", fault.NoOffset, err)
+	return fault.Wrap(0, "mask", err)
 }
 
 // waitForMemory waits for room for a large chunk of x. The caller must call done when it has decoded.

@@ -97,7 +97,7 @@ type without struct{ missing string }
 
 func (w without) Open(_ context.Context, uri string) (source.Reader, error) {
 	if uri == w.missing {
-		return nil, fault.New(fault.NotFound, "file", fault.NoOffset, "it is not there")
+		return nil, fault.New(fault.NotFound, "file", "it is not there")
 	}
 	return source.Memory(make([]byte, 4)), nil
 }

@@ -67,9 +67,9 @@ func (r *Raster) setResample() error {
 	r.Blends = r.smooths || real && bilinear
 	switch {
 	case r.Resample == spec.Bilinear && !r.Blends:
-		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "bilinear of %s", r.Native)
+		return fault.New(fault.Unsupported, "resample", "bilinear of %s", r.Native)
 	case r.Resample == spec.Antialias && !r.smooths:
-		return fault.New(fault.Unsupported, "resample", fault.NoOffset,
+		return fault.New(fault.Unsupported, "resample",
 			"antialias of %s to %s: only to float32, float16 and bfloat16", r.Native, r.To)
 	}
 	// The nearest sample is copied as stored, because a label's bits must not change. Values in between
@@ -92,9 +92,8 @@ func (r *Raster) setResample() error {
 	var err error
 	r.blended, err = einops.NewConverter(convert)
 	if !isFloat(r.To) && (err != nil || r.Blends && r.To == chunk.Int64) { // which has no numbers in between
-		return fault.New(fault.Unsupported, "resample", fault.NoOffset,
-			"%s makes float32 of %s, and dtype says %s: choose dtype float32 or resample nearest", r.Resample, r.Native,
-			r.To)
+		return fault.New(fault.Unsupported, "resample", "%s makes float32 of %s, and dtype says %s: choose dtype "+
+			"float32 or resample nearest", r.Resample, r.Native, r.To)
 	}
 	return err
 }
@@ -126,13 +125,12 @@ func (r *Reader) Resampled(ctx context.Context, a catalog.Asset, win shuffle.Box
 func (r *Reader) inGroups(ctx context.Context, a catalog.Asset, bands []int, win shuffle.Box, f *Raster, limit int,
 	do func(first, n, size int) error) error {
 	if a.Index.Classes && f.Blends && f.Resample == "" {
-		return a.Fault(fault.New(fault.Unsupported, "palette", fault.NoOffset,
-			"its pixels are classes, and other rasters of field %q have none: give the field a resample, or a dtype "+
-				"of integers", f.Name))
+		return a.Fault(fault.New(fault.Unsupported, "palette", "its pixels are classes, and other rasters of field %q "+
+			"have none: give the field a resample, or a dtype of integers", f.Name))
 	}
 	size, most := f.resampledAtOnce(win, limit)
 	if most == 0 {
-		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
+		return a.Fault(fault.New(fault.Limit, "window",
 			"%d by %d pixels to resample are over %d bytes", win.H, win.W, limit))
 	}
 	for first := 0; first < len(bands); first += most {

@@ -23,7 +23,7 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 	for part := range a.Parts {
 		index := a.Parts[part].Index
 		if r.DType == "native" && index.DType != r.Native {
-			return a.Parts[part].Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			return a.Parts[part].Fault(fault.New(fault.Unsupported, "asset",
 				"dtype %s; the first raster of field %q has %s: give the field a dtype", index.DType, r.Name, r.Native))
 		}
 		field := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: index.DType, To: r.To,
@@ -146,9 +146,8 @@ func (r *Raster) NewLay(a *catalog.Asset, k int) (l Lay, err error) {
 		l.stack.Transform = a.Place.Transform(l.stack.Height, l.stack.Width)
 		l.part.Transform = asset.Place.Transform(l.part.Height, l.part.Width)
 		if (a.Place.EPSG == 0 || asset.Place.EPSG == 0) && !a.Place.SameCRS(asset.Place) {
-			return l, asset.Fault(fault.New(fault.Misplaced, "place", fault.NoOffset,
-				"it lies at %s and %s at %s: the "+
-					"CRSs differ, and only those with a code can be converted", asset.Place, a.URI, a.Place))
+			return l, asset.Fault(fault.New(fault.Misplaced, "place", "it lies at %s and %s at %s: the CRSs differ, "+
+				"and only those with a code can be converted", asset.Place, a.URI, a.Place))
 		}
 		if start, end := a.Place.EPSG, asset.Place.EPSG; start != end && start != 0 && end != 0 {
 			if l.stack.CRS, err = crs.Lookup(start); err != nil {
@@ -210,9 +209,8 @@ func (l *Lay) place(a, p *catalog.Asset) error {
 	}
 	// The negation also refuses NaN, for which every comparison is false.
 	if !(high[0] > 0 && high[1] > 0 && low[0] < float64(l.stack.Width) && low[1] < float64(l.stack.Height)) {
-		return p.Fault(fault.New(fault.Misplaced, "place", fault.NoOffset,
-			"it lies at %v and the stack, whose first raster is %s, at %v: they have no pixel in common",
-			p.Place, a.URI, a.Place))
+		return p.Fault(fault.New(fault.Misplaced, "place", "it lies at %v and the stack, whose first raster is %s, at "+
+			"%v: they have no pixel in common", p.Place, a.URI, a.Place))
 	}
 	l.low, l.high = low, high
 	left, top := math.Round(corners[0][0]), math.Round(corners[0][1])

@@ -188,7 +188,7 @@ func TestRoomForLargeChunks(t *testing.T) {
 	x := &chunk.Index{Bands: 1, Height: side + 1, Width: side, ChunkB: 1, ChunkH: side + 1, ChunkW: side,
 		DType: chunk.Uint8, Codec: chunk.Zstd, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: 2}}}
 	const need, spare = 2 * (side + 1) * side, 10
-	broken := fault.New(fault.Corrupt, "frame", fault.NoOffset, "broken")
+	broken := fault.New(fault.Corrupt, "frame", "broken")
 	for _, fails := range []error{nil, broken} {
 		synctest.Test(t, func(t *testing.T) {
 			var stages resources.Stages

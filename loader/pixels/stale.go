@@ -51,7 +51,7 @@ func (s *freshness) check(ctx context.Context, a *catalog.Asset, f source.Reader
 // another size.
 func otherTime(a *catalog.Asset, f source.Reader) (now time.Time, _ error) {
 	if a.Size > 0 && a.Size != f.Size() {
-		return now, fault.New(fault.Corrupt, "file", fault.NoOffset,
+		return now, fault.New(fault.Corrupt, "file",
 			"%d bytes; its index was made of one of %d bytes", f.Size(), a.Size)
 	}
 	if now = source.ModTime(f); a.MTime.IsZero() || now.Equal(a.MTime) {
@@ -74,7 +74,7 @@ func hasIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk i
 	}
 	same, err := catalog.SameIndex(ctx, part, index, a.Beside, a.Axes, maxChunk)
 	if err == nil && !same {
-		return fault.New(fault.Corrupt, "file", fault.NoOffset, "rewritten since its index was made")
+		return fault.New(fault.Corrupt, "file", "rewritten since its index was made")
 	}
 	return err
 }

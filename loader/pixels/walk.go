@@ -399,7 +399,7 @@ func (w *walk) allowed(run runs.Run) error {
 		}
 	}
 	if run.Len > int64(max(w.maxChunk, MaxRun)) {
-		return fault.New(fault.Limit, partOf(run), run.Off,
+		return fault.At(fault.Limit, partOf(run), run.Off,
 			"%d stored bytes, over max_chunk, which is %d", run.Len, w.maxChunk)
 	}
 	return nil
@@ -409,7 +409,7 @@ func (w *walk) allowed(run runs.Run) error {
 func present(f source.Reader, run runs.Run) error {
 	// The comparison subtracts, because run.Off+run.Len could overflow.
 	if run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off {
-		return fault.New(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
+		return fault.At(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
 	}
 	return nil
 }

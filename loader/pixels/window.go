@@ -33,7 +33,7 @@ func NewRatio(first, other *chunk.Index) (ratio, error) {
 	gy, gx := gcd(first.Height, other.Height), gcd(first.Width, other.Width)
 	made := ratio{numY: other.Height / gy, DenY: first.Height / gy, numX: other.Width / gx, DenX: first.Width / gx}
 	if max(made.numY, made.DenY, made.numX, made.DenX) > maxRatio {
-		return made, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+		return made, fault.New(fault.Unsupported, "asset",
 			"assets of %d by %d pixels do not share a grid with those of the first raster field, %d by %d: only whole "+
 				"chips may have such sizes, without a window", other.Height, other.Width, first.Height, first.Width)
 	}
@@ -127,6 +127,6 @@ func Align64(n int) int { return (n + 63) &^ 63 }
 
 // OverMemory returns the error for a batch that is over the memory. each describes one row of it.
 func OverMemory(part string, rows int, each string, bound int64) error {
-	return fault.New(fault.Limit, part, fault.NoOffset,
+	return fault.New(fault.Limit, part,
 		"%d rows%s are over the %d bytes of batch memory: raise the memory, or take smaller batches", rows, each, bound)
 }

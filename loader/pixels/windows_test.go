@@ -274,7 +274,7 @@ func (a memoryArray) ReadBox(_ context.Context, dst []byte, number int64, b chun
 		}
 	}
 	if number != 7 || pos*x.DType.Size() != len(dst) {
-		return fault.New(fault.Corrupt, "array", fault.NoOffset, "image %d, %d bytes for %+v", number, len(dst), b)
+		return fault.New(fault.Corrupt, "array", "image %d, %d bytes for %+v", number, len(dst), b)
 	}
 	return nil
 }

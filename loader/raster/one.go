@@ -88,5 +88,5 @@ func errNotOneRaster(kind *store.Kind, path string) error {
 	default:
 		return nil
 	}
-	return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what), path)
+	return fault.WithFile(fault.New(fault.Unsupported, "file", "%s", what), path)
 }

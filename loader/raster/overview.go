@@ -22,8 +22,7 @@ func atOverview(ctx context.Context, o resources.Options, a catalog.Asset, level
 		if n := len(levels.Indexes); n > 0 {
 			has = fmt.Sprintf("overviews 0 to %d", n-1)
 		}
-		return a, fault.New(fault.NotFound, "overview", fault.NoOffset, "there is no number %d: the raster has %s",
-			level, has)
+		return a, fault.New(fault.NotFound, "overview", "there is no number %d: the raster has %s", level, has)
 	}
 	a = pixels.AtOverview(a, levels, level)
 	a.Place = nil // it belongs to the raster, whose pixels are smaller

@@ -71,11 +71,11 @@ func (s Selection) Indices(axis string, n int) ([]int, error) {
 	}
 	for _, i := range s.List {
 		if i < 0 || i >= n {
-			return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "index %d: indices are 0 to %d", i, n-1)
+			return nil, fault.New(fault.NotFound, "axis "+axis, "index %d: indices are 0 to %d", i, n-1)
 		}
 	}
 	if len(s.List) == 0 {
-		return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "an empty list of indices")
+		return nil, fault.New(fault.NotFound, "axis "+axis, "an empty list of indices")
 	}
 	return s.List, nil
 }
@@ -86,7 +86,7 @@ func (s Selection) bounds(axis string, n int) (start, stop int, err error) {
 		s.Start, s.Stop = 0, n
 	}
 	if s.Start < 0 || s.Stop > n || s.Start >= s.Stop {
-		return 0, 0, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset,
+		return 0, 0, fault.New(fault.NotFound, "axis "+axis,
 			"slice %d:%d: it must lie in 0:%d and not be empty", s.Start, s.Stop, n)
 	}
 	return s.Start, s.Stop, nil
@@ -296,7 +296,7 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, o *Rea
 				held += len(asset.Index.Mask.Ranges) * rangeBytes
 			}
 			if held > maxReadIndexes {
-				return fault.WithFile(fault.New(fault.Limit, "chunk index", fault.NoOffset,
+				return fault.WithFile(fault.New(fault.Limit, "chunk index",
 					"the indexes of %d files are over %d bytes", len(opened), maxReadIndexes), given.path)
 			}
 			opened[given] = asset
@@ -308,7 +308,7 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, o *Rea
 		index, x := first.Index, asset.Index
 		if index.DType != x.DType || index.Bands != x.Bands || index.Times != x.Times ||
 			q.corners == nil && (index.Height != x.Height || index.Width != x.Width) {
-			return fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset,
+			return fault.WithFile(fault.New(fault.Unsupported, "stack",
 				"%s does not stack with the first asset's %s", shapeOf(x), shapeOf(index)), paths[i])
 		}
 		q.assets = append(q.assets, asset)
@@ -382,7 +382,7 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	}
 	q.field.H, q.field.W = q.win.H, q.win.W
 	if pixels.BoundedBytes(limit, len(q.assets), len(times), len(bands), q.win.H, q.win.W, size) < 0 {
-		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d, %d) %s is over %d bytes",
+		return fault.New(fault.Limit, "array", "(%d, %d, %d, %d, %d) %s is over %d bytes",
 			len(q.assets), len(times), len(bands), q.win.H, q.win.W, index.DType, limit)
 	}
 	if q.plan, err = q.field.LayoutPattern.Plan(q.field.Axes(len(q.assets)), o.Sizes); err != nil {
@@ -503,7 +503,7 @@ func (q *readPlan) allocate() error {
 	}
 	memory, err := pages.New(size + valid)
 	if err != nil {
-		return fault.New(fault.Limit, "memory", fault.NoOffset, "no %d bytes for the array: %v", size+valid, err)
+		return fault.New(fault.Limit, "memory", "no %d bytes for the array: %v", size+valid, err)
 	}
 	data := memory.Bytes()
 	q.out.pages, q.out.Data = memory, data[:size:size]

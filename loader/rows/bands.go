@@ -89,8 +89,7 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 		return nil, nil
 	}
 	if a.Index.Blocks != nil {
-		return nil, a.Fault(fault.New(fault.Unsupported, "bands", fault.NoOffset,
-			"the bands of an array have no names"))
+		return nil, a.Fault(fault.New(fault.Unsupported, "bands", "the bands of an array have no names"))
 	}
 	file, err := OpenFile(ctx, o, a)
 	if err != nil {

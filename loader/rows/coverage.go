@@ -13,7 +13,7 @@ import (
 func OpenCoverage(ctx context.Context, path string, o resources.Options, t *Table) (*Weights, error) {
 	counts, err := OpenWeights(ctx, path, o, t)
 	if err == nil && len(counts.Classes) > 0 {
-		err = fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
+		err = fault.WithFile(fault.New(fault.Unsupported, "weights",
 			"it counts the classes %v: count valid pixels for max_nodata, without classes", counts.Classes), path)
 	}
 	return counts, err
@@ -76,7 +76,7 @@ func (w *Weights) LimitGrid(ctx context.Context, s *shuffle.Sampler, items int64
 		_, height, width := of(i)
 		count := grid.Count(height, width)
 		if count > maxGrid-all {
-			return 0, fault.New(fault.Limit, "dataset", fault.NoOffset, "the grid has over %d windows: max_nodata is "+
+			return 0, fault.New(fault.Limit, "dataset", "the grid has over %d windows: max_nodata is "+
 				"for fewer", maxGrid)
 		}
 		all += count

@@ -61,7 +61,7 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	if opened.Size() > maxIDs {
-		return nil, "", fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "%d bytes, at most %d",
+		return nil, "", fault.WithFile(fault.New(fault.Limit, "ids", "%d bytes, at most %d",
 			opened.Size(), maxIDs), file)
 	}
 	text := bufio.NewScanner(io.LimitReader(source.Sequential(ctx, opened), maxIDs))
@@ -72,7 +72,7 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 		}
 		id := strings.TrimSpace(strings.TrimPrefix(text.Text(), "\ufeff"))
 		if !utf8.ValidString(id) || strings.Contains(id, "\x00") {
-			return nil, "", fault.WithFile(fault.New(fault.Unsupported, "ids", fault.NoOffset, "line %d is no text in "+
+			return nil, "", fault.WithFile(fault.New(fault.Unsupported, "ids", "line %d is no text in "+
 				"UTF-8: save the list as lines of UTF-8, .csv, .parquet or .json", number), file)
 		}
 		if id != "" {
@@ -80,7 +80,7 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 		}
 	}
 	if errors.Is(text.Err(), bufio.ErrTooLong) {
-		return nil, "", fault.WithFile(fault.New(fault.Limit, "ids", fault.NoOffset, "a line of over %d bytes", maxID),
+		return nil, "", fault.WithFile(fault.New(fault.Limit, "ids", "a line of over %d bytes", maxID),
 			file)
 	}
 	return ids, "", fault.WithFile(text.Err(), file)
@@ -212,7 +212,7 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 		for _, c := range cols {
 			names = append(names, c.Name)
 		}
-		return nil, "", fault.New(fault.NotFound, "ids", fault.NoOffset, "name the column with the ids, as in %s::%s; "+
+		return nil, "", fault.New(fault.NotFound, "ids", "name the column with the ids, as in %s::%s; "+
 			"there are %s", path.Base(file), names[0], fault.Names(names))
 	}
 	values, err := table.Column(ctx, name)
@@ -229,13 +229,13 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 		case tables.Float64: // pandas makes floats of integers in a column with a gap
 			number := values.Float(row)
 			if number == number && number != math.Trunc(number) {
-				return nil, "", fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+				return nil, "", fault.New(fault.Unsupported, "column "+name,
 					"holds %v, which is no id: ids are strings or whole numbers", number)
 			} else if number == number {
 				text = strconv.FormatFloat(number+0, 'f', -1, 64)
 			}
 		default:
-			return nil, "", fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+			return nil, "", fault.New(fault.Unsupported, "column "+name,
 				"holds values of type %v, not ids", values.Type())
 		}
 		if !values.Null(row) && text != "" {
@@ -416,10 +416,10 @@ func (l *idList) check(list, column string, dropped bool, o resources.Options) e
 		} else if column == "" && strings.Contains(l.example, "/") {
 			columns = ": " + inColumn
 		}
-		return fault.New(fault.NotFound, "ids", fault.NoOffset, "no id of %s names a sample, such as %s: samples are "+
+		return fault.New(fault.NotFound, "ids", "no id of %s names a sample, such as %s: samples are "+
 			"called like %q%s", list, some, l.example, columns)
 	}
-	return fault.New(fault.NotFound, "ids", fault.NoOffset, "%d of %d ids of %s name no sample, such as %s: missing "+
+	return fault.New(fault.NotFound, "ids", "%d of %d ids of %s name no sample, such as %s: missing "+
 		"\"drop\" leaves them out", len(missing), len(l.ids), list, some)
 }
 
@@ -429,7 +429,7 @@ func (l *idList) checkNames(way string) error {
 		return nil
 	}
 	id := slices.Min(slices.Collect(maps.Keys(l.other)))
-	return fault.New(fault.Corrupt, "ids", fault.NoOffset, "%q names several samples, such as %q and %q: %s", l.ids[id],
+	return fault.New(fault.Corrupt, "ids", "%q names several samples, such as %q and %q: %s", l.ids[id],
 		l.first[id], l.other[id], way)
 }
 
@@ -446,7 +446,7 @@ func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 		return err
 	}
 	if len(ids) > math.MaxInt32 || s.table.N > math.MaxInt32 {
-		return fault.New(fault.Limit, "ids", fault.NoOffset, "%d ids of %d samples", len(ids), s.table.N)
+		return fault.New(fault.Limit, "ids", "%d ids of %d samples", len(ids), s.table.N)
 	}
 	list, err := s.find(ctx, ids, subset.IDColumn)
 	if err == nil {

@@ -100,8 +100,7 @@ func (j *Joined) field(number int) Field {
 			if field, below := fieldAt(row); field != nil {
 				return field.Asset(ctx, below)
 			}
-			return catalog.Asset{}, fault.New(fault.NotFound, "field", fault.NoOffset,
-				"it has no rasters in this dataset")
+			return catalog.Asset{}, fault.New(fault.NotFound, "field", "it has no rasters in this dataset")
 		},
 		Value: func(ctx context.Context, row int64) (catalog.Value, error) {
 			if field, below := fieldAt(row); field != nil {
@@ -127,7 +126,7 @@ func (j *Joined) column(ctx context.Context, name string) (column Column, err er
 		case err != nil:
 			return part, err
 		case known && (part.Kind != column.Kind || part.Unit != column.Unit):
-			return part, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+			return part, fault.New(fault.Unsupported, "column "+name,
 				"it has another type in another dataset of scenes")
 		}
 		parts[place], column, known = part, part, true

@@ -46,7 +46,7 @@ func (c *container) SQLTable(_ context.Context, name string) (*tables.Table, err
 	if name == "level1" {
 		return c.below, c.err
 	}
-	return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q", name)
+	return nil, fault.New(fault.NotFound, "query", "no table %q", name)
 }
 
 // TestConditionsOnContainers: a container answers conditions on place and time and those of groups, and a SELECT sees

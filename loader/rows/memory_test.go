@@ -56,7 +56,7 @@ func inMemory(n, first int, columns map[string]listed) *Table {
 		Column: func(_ context.Context, name string) (Column, error) {
 			column, ok := columns[name]
 			if !ok {
-				return Column{}, fault.New(fault.NotFound, "column "+name, fault.NoOffset, "it is not there")
+				return Column{}, fault.New(fault.NotFound, "column "+name, "it is not there")
 			}
 			return Column{column.kind, column.unit,
 				func(_ context.Context, visit func(row int64, v catalog.Value) error) (err error) {
@@ -339,7 +339,7 @@ func TestSplitOfGivenParts(t *testing.T) {
 // TestFirstAssets: the first sample that can be read is taken, of at most firstTries; under the policy error it must be
 // the first one, and an error that is not the fault of a sample ends the search.
 func TestFirstAssets(t *testing.T) {
-	bad, network := fault.New(fault.Corrupt, "x", 0, "bad"), errors.New("network")
+	bad, network := fault.At(fault.Corrupt, "x", 0, "bad"), errors.New("network")
 	for _, c := range []struct {
 		good, down int // the first row that can be read, and the row where the network fails
 		n          int

@@ -31,7 +31,7 @@ func joinColumns(ctx context.Context, name string, find func(context.Context, st
 			return Column{}, err
 		}
 		if kind := parts[i].Kind; kind != catalog.Text && kind != catalog.Int || parts[i].Unit != 0 {
-			return Column{}, fault.New(fault.Unsupported, "column "+part, fault.NoOffset,
+			return Column{}, fault.New(fault.Unsupported, "column "+part,
 				"it must hold strings or whole numbers to be a part of %q", name)
 		}
 	}

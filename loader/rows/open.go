@@ -282,7 +282,7 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (kind *
 		kind = arrays() // opening it says what is missing
 	}
 	if refusal != "" {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%v%s", kind, refusal),
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", "%v%s", kind, refusal),
 			src.Source)
 	}
 	return kind, nil
@@ -310,12 +310,12 @@ func checkImages(fields []spec.Field) error {
 		switch {
 		case f.Column+f.Pattern+f.Blob != "" || f.Traits().Paths:
 		case f.Traits().Metadata:
-			return fault.New(fault.NotFound, fmt.Sprintf("field %q", f.Name), fault.NoOffset,
+			return fault.New(fault.NotFound, fmt.Sprintf("field %q", f.Name),
 				"kind is %q: name its column, such as %q", f.Kind, catalog.FolderColumn)
 		case image == "":
 			image = f.Name
 		case len(f.Bands)+len(f.BandNames) == 0 && !f.ByPosition && f.Resample == "" && f.Normalize == nil:
-			return fault.New(fault.NotFound, fmt.Sprintf("field %q", f.Name), fault.NoOffset,
+			return fault.New(fault.NotFound, fmt.Sprintf("field %q", f.Name),
 				"it would be the image of the field %q again: name its column, its pattern, or its bands", image)
 		}
 	}
@@ -337,7 +337,7 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	if src.Dims != "" && !table.HasStores() {
 		_ = table.Close() // it was only read
 		if magic.Named(source.Name(src.Source)).Class.Pixels() {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "dims of rows is for "+
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", "dims of rows is for "+
 				"arrays of Zarr, HDF5 and TileDB, such as (n, y, x, b): write one by h5py, or save a .npy file for "+
 				"each n, whose axes the field's dims says"), src.Source)
 		}

@@ -380,7 +380,7 @@ func TestStacksOfColumns(t *testing.T) {
 
 // TestBareError: an error without its file is otherwise the same.
 func TestBareError(t *testing.T) {
-	cause := fault.New(fault.Corrupt, "header", 7, "torn")
+	cause := fault.At(fault.Corrupt, "header", 7, "torn")
 	for _, err := range []error{cause, fault.WithFile(cause, "a.tif")} {
 		var bare *fault.Error
 		if !errors.As(Bare(err), &bare) || bare.File != "" || bare.Error() != cause.Error() {

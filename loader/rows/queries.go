@@ -37,11 +37,10 @@ func (s *Selector) read(ctx context.Context) (err error) {
 	read := s.table.Data
 	switch {
 	case read == nil:
-		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"sql, select, bbox and datetime are conditions on containers, catalogs and tables; "+
-				"this dataset has no columns")
+		return fault.New(fault.Unsupported, "dataset", "sql, select, bbox and datetime are conditions on containers, "+
+			"catalogs and tables; this dataset has no columns")
 	case s.table.N > math.MaxInt32: // rows are numbered in int32, which takes half the memory of int
-		return fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows: queries see at most 2^31-1", s.table.N)
+		return fault.New(fault.Limit, "dataset", "%d rows: queries see at most 2^31-1", s.table.N)
 	}
 	s.all, err = read(ctx)
 	return err
@@ -146,7 +145,7 @@ func (s *Selector) named(ctx context.Context, t *tables.Table) ([]int32, error) 
 		return samples, err
 	}
 	bad := func(format string, args ...any) ([]int32, error) {
-		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, format, args...)
+		return nil, fault.New(fault.Unsupported, "select", format, args...)
 	}
 	if s.levels == nil {
 		return bad("its result has no column %q to tell samples by; SELECT * has", rowColumn)
@@ -251,8 +250,7 @@ func (s *Selector) inBounds(ctx context.Context, f spacetime.Filter) ([]int, err
 		case v.Null:
 			reason = "is null: it is not known in which CRS the bounds are"
 		case c.Kind != catalog.Int:
-			return fault.New(fault.Unsupported, "column "+crsColumn, fault.NoOffset,
-				"holds %ss, not EPSG codes", c.Kind)
+			return fault.New(fault.Unsupported, "column "+crsColumn, "holds %ss, not EPSG codes", c.Kind)
 		case !known:
 			region, err := f.Box.In(int(v.Int))
 			if regions[v.Int] = region; err != nil {
@@ -277,12 +275,11 @@ func (s *Selector) inBounds(ctx context.Context, f spacetime.Filter) ([]int, err
 		return nil
 	})
 	if fault.KindOf(err) == fault.NotFound {
-		return nil, fault.New(fault.NotFound, "bbox", fault.NoOffset,
-			"the table has the columns minx, miny, maxx and maxy, but no column %s that says in which CRS; "+
-				"add one, or compare the numbers as they are by where", crsColumn)
+		return nil, fault.New(fault.NotFound, "bbox", "the table has the columns minx, miny, maxx and maxy, but no "+
+			"column %s that says in which CRS; add one, or compare the numbers as they are by where", crsColumn)
 	}
 	if err == nil && unknown > 0 {
-		err = fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", crsColumn, firstUnknown), fault.NoOffset,
+		err = fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", crsColumn, firstUnknown),
 			"%s; bbox cannot be held against %d of the rows: leave them out by a condition before it, such as where=%q",
 			why, unknown, crsColumn+" IN (4326, 32633)")
 	}
@@ -340,7 +337,7 @@ func rowNumbers(ctx context.Context, t *tables.Table, good func(row int64) bool)
 			row = values.Int(i)
 		}
 		if !good(row) {
-			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset,
+			return nil, fault.New(fault.Unsupported, "select",
 				"row %d of its result has no row of a sample in %q", i, rowColumn)
 		}
 		rows[i] = int(row)

@@ -110,7 +110,7 @@ func (l *linears) row(x *chunk.Index, row int64) ([]chunk.Linear, error) {
 		{l.offsets, func(band int, value float64) { out[band].Offset = value }},
 	} {
 		if n := len(c.columns); n > 1 && n != len(out) {
-			return nil, fault.New(fault.Unsupported, "asset", fault.NoOffset, "it has %d bands, and %d columns have "+
+			return nil, fault.New(fault.Unsupported, "asset", "it has %d bands, and %d columns have "+
 				"scales or offsets", len(out), n)
 		}
 		for band := range out {
@@ -120,7 +120,7 @@ func (l *linears) row(x *chunk.Index, row int64) ([]chunk.Linear, error) {
 			column := &c.columns[min(band, len(c.columns)-1)]
 			value := column.values[row]
 			if math.IsNaN(value) || math.IsInf(value, 0) {
-				return nil, fault.New(fault.Corrupt, fmt.Sprintf("column %q", column.name), fault.NoOffset,
+				return nil, fault.New(fault.Corrupt, fmt.Sprintf("column %q", column.name),
 					"%v is no scale or offset", value)
 			}
 			c.set(band, value)

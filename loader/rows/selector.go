@@ -205,11 +205,11 @@ func (s *Selector) matched(ctx context.Context, t *Match, drop bool) error {
 		return nil
 	}
 	if len(left) == 0 {
-		return fault.New(fault.NotFound, "column "+t.Column, fault.NoOffset, "no sample has a row: they have %q like "+
+		return fault.New(fault.NotFound, "column "+t.Column, "no sample has a row: they have %q like "+
 			"%q, and the table has keys like %q: match by another column of the dataset, such as %s", t.On, names,
 			t.example, strings.Join(catalog.PathColumns, ", "))
 	}
-	return fault.New(fault.NotFound, "column "+t.Column, fault.NoOffset, "%d of %d samples have no row, such as those "+
+	return fault.New(fault.NotFound, "column "+t.Column, "%d of %d samples have no row, such as those "+
 		"whose %q is %q: missing \"drop\" leaves them out", count, count+len(left), t.On, names)
 }
 
@@ -225,7 +225,7 @@ func (s *Selector) where(ctx context.Context, w *spec.Condition) error {
 	case w.Concat == nil:
 		return s.near(ctx, w)
 	case s.levels == nil:
-		return fault.New(fault.Unsupported, "where", fault.NoOffset, "concat is a condition on containers")
+		return fault.New(fault.Unsupported, "where", "concat is a condition on containers")
 	}
 	return s.levels.Concat(ctx, s, w.Concat)
 }
@@ -272,7 +272,7 @@ func (s *Selector) NoneLeft(src *spec.Source) error {
 	if clause == "" {
 		clause = emptyPart(src)
 	}
-	return fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected%s", s.table.N, clause)
+	return fault.New(fault.NotFound, "dataset", "none of its %d rows is selected%s", s.table.N, clause)
 }
 
 // split keeps the rows of the part named use.
@@ -383,7 +383,7 @@ func (s *Selector) lonLat(ctx context.Context, p *spec.Split, bounds [][4]float6
 		bounds[row] = nowhere
 		switch {
 		case c.Kind != catalog.Int:
-			return fault.New(fault.Unsupported, "column "+p.CRS, fault.NoOffset, "holds %ss, not EPSG codes", c.Kind)
+			return fault.New(fault.Unsupported, "column "+p.CRS, "holds %ss, not EPSG codes", c.Kind)
 		case v.Null || !s.Keep[row]:
 			// A row that was dropped must not fail the run by an unknown CRS: a condition before
 			// the split is how users leave such rows out.
@@ -393,8 +393,7 @@ func (s *Selector) lonLat(ctx context.Context, p *spec.Split, bounds [][4]float6
 		// bits on every machine.
 		lon, lat, ok, err := lonlat.At(v.Int, float64((box[0]+box[2])*0.5), float64((box[1]+box[3])*0.5))
 		if err != nil {
-			return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", p.CRS, row), fault.NoOffset,
-				"%v", err)
+			return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", p.CRS, row), "%v", err)
 		}
 		if ok {
 			bounds[row] = [4]float64{lon, lat, lon, lat}
@@ -424,8 +423,7 @@ func (s *Selector) keepPart(ctx context.Context, column, use string) error {
 			return nil
 		})
 		if err == nil && s.table.N > 0 && !found {
-			return fault.New(fault.NotFound, "column "+name, fault.NoOffset,
-				"no row is of the part %q; there are %v", use, &parts)
+			return fault.New(fault.NotFound, "column "+name, "no row is of the part %q; there are %v", use, &parts)
 		}
 		if fault.KindOf(err) != fault.NotFound {
 			return err
@@ -476,7 +474,7 @@ func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 		} else if times {
 			at, err := timeOf(v.Text)
 			if err != nil {
-				return fault.New(fault.Unsupported, fmt.Sprintf("column %s, row %d", p.Column, row), fault.NoOffset,
+				return fault.New(fault.Unsupported, fmt.Sprintf("column %s, row %d", p.Column, row),
 					"%v, and the ranges of the split are times", err)
 			}
 			v.Int = at
@@ -572,7 +570,7 @@ func Selected(ctx context.Context, t *Table, src spec.Source, o resources.Option
 // withOthers returns rows of the first dataset, and all rows of the others.
 func (j *Joined) withOthers(rows []uint32) ([]uint32, error) {
 	if j.begins[len(j.tables)] > math.MaxUint32 {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows: conditions take at most 2^32-1",
+		return nil, fault.New(fault.Limit, "dataset", "%d rows: conditions take at most 2^32-1",
 			j.begins[len(j.tables)])
 	}
 	for row := j.begins[1]; row < j.begins[len(j.tables)]; row++ {
@@ -588,8 +586,7 @@ func (s *Selector) rows() ([]uint32, error) {
 	}
 	// Row numbers are uint32, which takes half the memory of int.
 	if int64(len(s.Keep)) > math.MaxUint32 {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset,
-			"%d rows: conditions and splits take at most 2^32-1", len(s.Keep))
+		return nil, fault.New(fault.Limit, "dataset", "%d rows: conditions and splits take at most 2^32-1", len(s.Keep))
 	}
 	// An empty list is not nil, since nil would mean all.
 	rows := []uint32{}
@@ -648,7 +645,7 @@ func GroupsOf(ctx context.Context, t *Table, column string, days bool) ([]int64,
 		const day int64 = 24 * 60 * 60 * 1e6 // microseconds
 		groups, err := Times(ctx, t, []string{column})
 		if groups == nil && err == nil {
-			err = fault.New(fault.NotFound, "column "+column, fault.NoOffset, "it is not there, or holds no times")
+			err = fault.New(fault.NotFound, "column "+column, "it is not there, or holds no times")
 		}
 		for i, group := range groups {
 			if groups[i] = -1; group != NoTime {
@@ -695,7 +692,7 @@ func pick(rows shuffle.Rows, present []bool) []uint32 {
 // rows than uint32 can number are fault.Limit.
 func SeriesOf(ctx context.Context, t *Table, w *spec.Time, rows []uint32) (*shuffle.Series, error) {
 	if t.N > math.MaxUint32 {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, too many for sequences", t.N)
+		return nil, fault.New(fault.Limit, "dataset", "%d rows, too many for sequences", t.N)
 	}
 	keys, present, _, err := keysOf(ctx, t, w.Key)
 	if err != nil {
@@ -727,7 +724,7 @@ func Ranks(ctx context.Context, t *Table, column string) (ranks []int64, present
 			ranks[row] = ordered(v.Float)
 		case !v.Null:
 			if ranks[row], err = timeOf(v.Text); err != nil {
-				return fault.Wrap(fault.Unsupported, fmt.Sprintf("column %s, row %d", column, row), fault.NoOffset, err)
+				return fault.Wrap(fault.Unsupported, fmt.Sprintf("column %s, row %d", column, row), err)
 			}
 		}
 		isInt = c.Kind == catalog.Int && c.Unit == 0
@@ -760,7 +757,7 @@ func yearsLast(column string, numbers []int64, present []bool) error {
 	if first == last {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "column "+column, fault.NoOffset, "%08d and %08d look like days, months and "+
+	return fault.New(fault.Unsupported, "column "+column, "%08d and %08d look like days, months and "+
 		"years, which as numbers are not in the order of time: write 2024-01-30, or 20240130", first, last)
 }
 

@@ -172,7 +172,7 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 func sideOf(ctx context.Context, own func(context.Context, string) (Column, error), sides []*side, name string) (
 	found *side, err error) {
 	twice := func(other string) error {
-		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "it is a column of %s and of %s: name it "+
+		return fault.New(fault.Unsupported, "column "+name, "it is a column of %s and of %s: name it "+
 			"differently in one of them", path.Base(found.Path), other)
 	}
 	for _, s := range sides {
@@ -213,7 +213,7 @@ func (t *Table) keyColumn(ctx context.Context, name string) (Column, error) {
 // match finds the row of the table for each sample.
 func (s *side) match(ctx context.Context, t *Table) error {
 	if n := max(t.N, s.table.Len()); n > math.MaxInt32 {
-		return fault.New(fault.Limit, "", fault.NoOffset, "%d rows", n)
+		return fault.New(fault.Limit, "", "%d rows", n)
 	}
 	if err := budget.Grow(ctx, 4*t.N); err != nil {
 		return err
@@ -292,9 +292,8 @@ func (s *side) find(ctx context.Context, ours Column, list *idList) error {
 		key := textOf(ours.Kind, v)
 		i, how := list.find(key)
 		if twin, twice := list.twins[i]; twice && how == endsStem {
-			clash = fault.New(fault.Corrupt, "column "+s.Column, fault.NoOffset, "%q and %q are both the sample %q: "+
-				"leave out one, or match by a column that has the ending, such as path", list.ids[twin], list.ids[i],
-				key)
+			clash = fault.New(fault.Corrupt, "column "+s.Column, "%q and %q are both the sample %q: leave out one, or "+
+				"match by a column that has the ending, such as path", list.ids[twin], list.ids[i], key)
 		}
 		if how != noSample && !v.Null {
 			list.hit(row, key, i, how)
@@ -333,7 +332,7 @@ func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, error) {
 		return nil
 	})
 	if err == nil && len(twice) > 0 {
-		err = fault.New(fault.Corrupt, "column "+s.Column, fault.NoOffset, "several rows have the key %q%s: a table "+
+		err = fault.New(fault.Corrupt, "column "+s.Column, "several rows have the key %q%s: a table "+
 			"has one row for each key", twice[:min(3, len(twice))], []string{"", ", and there are more"}[len(twice)/4])
 	}
 	return list, err
@@ -369,7 +368,7 @@ func (s *side) field(number int) Field {
 			if from := s.row[row]; from >= 0 {
 				return below.Asset(ctx, int64(from))
 			}
-			return catalog.Asset{}, fault.WithFile(fault.New(fault.NotFound, "column "+s.Column, fault.NoOffset,
+			return catalog.Asset{}, fault.WithFile(fault.New(fault.NotFound, "column "+s.Column,
 				"no row has the key of sample %d", row), s.Path)
 		},
 		Value: func(ctx context.Context, row int64) (catalog.Value, error) {

@@ -51,7 +51,7 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 		case kind == 0 || other >= 0 && below[part.first+other].Kind == catalog.Raster:
 		case other >= 0:
 			name := &flat[part.first+other]
-			return InField(name.Name, fault.New(fault.Unsupported, "column "+name.Column, fault.NoOffset,
+			return InField(name.Name, fault.New(fault.Unsupported, "column "+name.Column,
 				"holds %ss, and other columns of the field numbers", below[part.first+other].Kind))
 		default:
 			fields[i] = vectorOf(below[part.first:][:part.n], kind, flat[part.first].MayLack())
@@ -62,7 +62,7 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 				return InField(flat[place].Name, err)
 			}
 			if below[place].Steps != nil {
-				return InField(flat[place].Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				return InField(flat[place].Name, fault.New(fault.Unsupported, "asset",
 					"it has steps of time, and the rasters of a stack have none"))
 			}
 		}
@@ -168,14 +168,12 @@ func newStack(parts []catalog.Asset, grid spec.Grid) (catalog.Asset, error) {
 	for k := range parts {
 		part := &parts[k]
 		if index.Bands += part.Index.DataBands(); part.Index.Times > 1 {
-			return asset, part.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"it has %d steps of time, and the rasters of a stack have one: make each a field, and stack their "+
-					"tensors along b", part.Index.Times))
+			return asset, part.Fault(fault.New(fault.Unsupported, "asset", "it has %d steps of time, and the rasters "+
+				"of a stack have one: make each a field, and stack their tensors along b", part.Index.Times))
 		}
 		index.Times = max(index.Times, part.Index.Times)
 		if index.Bands > chunk.MaxBands {
-			return asset, part.Fault(fault.New(fault.Limit, "asset", fault.NoOffset, "the stack has over %d bands",
-				chunk.MaxBands))
+			return asset, part.Fault(fault.New(fault.Limit, "asset", "the stack has over %d bands", chunk.MaxBands))
 		}
 	}
 	if grid == 0 {
@@ -192,7 +190,7 @@ const maxSide = 1 << 24
 // column reach past it, or end before it, by up to half a pixel.
 func regrid(a *catalog.Asset, metres float64) error {
 	fail := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, "grid", fault.NoOffset, format, args...)
+		return fault.New(fault.Unsupported, "grid", format, args...)
 	}
 	if err := a.Unplaced("a grid in metres needs"); err != nil {
 		return err

@@ -36,6 +36,6 @@ func CheckTimes(ctx context.Context, t *Table, number int, f *spec.Field, first 
 	if most > 1 {
 		there = fmt.Sprintf("steps 0 to %d", most-1)
 	}
-	return count, first.Fault(InField(f.Name, fault.New(fault.NotFound, "times", fault.NoOffset,
+	return count, first.Fault(InField(f.Name, fault.New(fault.NotFound, "times",
 		"times has %d, a step that no raster of the dataset has: there is %s", last, there)))
 }

@@ -188,7 +188,7 @@ func FirstOf(ctx context.Context, t *Table, fields []spec.Field, columns []int, 
 		some := rows
 		switch {
 		case t.Joined != nil && !t.Joined.hasAny(column, rows):
-			return nil, InField(fields[column].Name, fault.New(fault.NotFound, "dataset", fault.NoOffset, "no scenes"))
+			return nil, InField(fields[column].Name, fault.New(fault.NotFound, "dataset", "no scenes"))
 		case t.Joined != nil, t.Fields[column].lacks != nil:
 			some = t.having(column, rows)
 		}
@@ -298,9 +298,8 @@ func (t *Table) NameOf(ctx context.Context, row int64) (string, error) {
 func (t *Table) Single(fields []spec.Field, what string) error {
 	for i, f := range spec.RowFields(fields) {
 		if t.Fields[i].Steps != nil {
-			return InField(f.Name, fault.New(fault.Unsupported, "asset", fault.NoOffset,
-				"it has steps of time that are files, and %s take one raster of a sample: name one file, such as the "+
-					"first", what))
+			return InField(f.Name, fault.New(fault.Unsupported, "asset", "it has steps of time that are files, and %s "+
+				"take one raster of a sample: name one file, such as the first", what))
 		}
 	}
 	return nil

@@ -67,7 +67,7 @@ func OpenWeights(ctx context.Context, path string, o resources.Options, t *Table
 		return nil, fault.WithFile(err, path)
 	}
 	if weights.Rows != t.N {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights",
 			"of %d rows; the dataset has %d", weights.Rows, t.N), path)
 	}
 	if weights.Samples == "" {
@@ -78,7 +78,7 @@ func OpenWeights(ctx context.Context, path string, o resources.Options, t *Table
 		samples, err = samplesOf(ctx, t.ScanIDs) // as older files have it
 	}
 	if err == nil && samples != "" && samples != weights.Samples {
-		err = fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
+		err = fault.WithFile(fault.New(fault.Unsupported, "weights",
 			"of other samples, or in another order: count them again"), path)
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func readWeights(ctx context.Context, path string, o resources.Options) (*Weight
 	}
 	defer func() { _ = file.Close() }()
 	if file.Size() > MaxWeights {
-		return nil, fault.New(fault.Limit, "weights", fault.NoOffset, "%d bytes, at most %d", file.Size(), MaxWeights)
+		return nil, fault.New(fault.Limit, "weights", "%d bytes, at most %d", file.Size(), MaxWeights)
 	}
 	// Otherwise any file below the roots would be read whole.
 	read := func(p []byte, off int64) error { return file.ReadAt(ctx, p, off) }
@@ -153,7 +153,7 @@ const weightsStart = 12
 // maxWeightsHeader bounds the header in bytes. It has a few numbers, a name and a digest.
 const maxWeightsHeader = 1 << 20
 
-var errNotWeights = fault.New(fault.Corrupt, "weights", 0, "not a file of 'chaski stats --sampling'")
+var errNotWeights = fault.At(fault.Corrupt, "weights", 0, "not a file of 'chaski stats --sampling'")
 
 // readWeightsHeader reads and checks the header of a file of weights of size bytes. It returns where the sizes of the
 // rows begin. A damaged header is fault.Corrupt, another version fault.Unsupported.
@@ -170,7 +170,7 @@ func readWeightsHeader(read func(p []byte, off int64) error, size int64) (h Weig
 	case string(start[:8]) != WeightsMagic:
 		return h, 0, errNotWeights
 	case n > min(maxWeightsHeader, size-weightsStart):
-		return h, 0, fault.New(fault.Corrupt, "weights", 8, "a header of %d bytes in %d", n, size-weightsStart)
+		return h, 0, fault.At(fault.Corrupt, "weights", 8, "a header of %d bytes in %d", n, size-weightsStart)
 	}
 	text := make([]byte, n)
 	if err := read(text, weightsStart); err != nil {
@@ -182,7 +182,7 @@ func readWeightsHeader(read func(p []byte, off int64) error, size int64) (h Weig
 	sizes = weightsStart + n
 	switch {
 	case h.Version != 1:
-		return h, 0, fault.New(fault.Unsupported, "weights", weightsStart, "version %d; this is version 1", h.Version)
+		return h, 0, fault.At(fault.Unsupported, "weights", weightsStart, "version %d; this is version 1", h.Version)
 	case h.CellHeight < 1 || h.CellWidth < 1 || h.CellHeight > spec.MaxWindow || h.CellWidth > spec.MaxWindow:
 		return h, 0, badWeights(weightsStart, "cells of %d by %d pixels", h.CellHeight, h.CellWidth)
 	case h.Rows < 0 || h.Rows > (size-sizes)/8:
@@ -193,7 +193,7 @@ func readWeightsHeader(read func(p []byte, off int64) error, size int64) (h Weig
 
 // badWeights returns the error about damage at an offset of a file of weights.
 func badWeights(off int64, format string, args ...any) error {
-	return fault.New(fault.Corrupt, "weights", off, format, args...)
+	return fault.At(fault.Corrupt, "weights", off, format, args...)
 }
 
 // ParseWeights parses the bytes of a file of weights, which it keeps. A damaged file is
@@ -246,7 +246,7 @@ func (w *Weights) Of(row int64, height, width int) (*shuffle.Weights, error) {
 	case h == 0 || x == 0:
 		return nil, nil
 	case h != height || x != width:
-		return nil, fault.New(fault.Corrupt, "window", fault.NoOffset,
+		return nil, fault.New(fault.Corrupt, "window",
 			"the asset has %d by %d pixels, and its weights are of one of %d by %d", height, width, h, x)
 	}
 	first := int64(0)

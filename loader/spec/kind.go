@@ -114,8 +114,7 @@ func (f *Field) CheckKind(holds column.Kind) error {
 	if problem == "" {
 		return nil
 	}
-	return fault.New(fault.Unsupported, "kind", fault.NoOffset, "%s, and column %q holds %ss", problem,
-		cmp.Or(f.Column, f.Name), holds)
+	return fault.New(fault.Unsupported, "kind", "%s, and column %q holds %ss", problem, cmp.Or(f.Column, f.Name), holds)
 }
 
 // sayRaster is the hint of errors about columns of strings that are paths of rasters.

@@ -284,12 +284,12 @@ func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o 
 		return catalog.NotOneArray(ctx, o.Opener, path)
 	}
 	if refusal := magic.Refusal(path); refusal != "" {
-		return fault.New(fault.Unsupported, "file", 0, "%s", refusal)
+		return fault.At(fault.Unsupported, "file", 0, "%s", refusal)
 	}
 	if noun := cmp.Or(format.Noun, magic.OfBytes(head), magic.OfName(path)); noun != "" {
-		return fault.New(fault.Unsupported, "file", 0, "%s is not read", noun)
+		return fault.At(fault.Unsupported, "file", 0, "%s is not read", noun)
 	}
-	return fault.New(fault.Unsupported, "file", 0, "neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
+	return fault.At(fault.Unsupported, "file", 0, "neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
 }
 
 // table describes a Parquet file.
@@ -316,9 +316,9 @@ func (i *FileInfo) frame(ctx context.Context, r source.Reader, o resources.Optio
 func readSome(ctx context.Context, r source.Reader, at chunk.Range, limit int) ([]byte, error) {
 	switch {
 	case at.Len > int64(limit):
-		return nil, fault.New(fault.Limit, "frame", at.Off, "%d bytes, at most %d", at.Len, limit)
+		return nil, fault.At(fault.Limit, "frame", at.Off, "%d bytes, at most %d", at.Len, limit)
 	case at.Off < 0 || at.Len < 0 || at.Off > r.Size() || at.Len > r.Size()-at.Off:
-		return nil, fault.New(fault.Corrupt, "frame", at.Off, "%d bytes reach past the file's %d", at.Len, r.Size())
+		return nil, fault.At(fault.Corrupt, "frame", at.Off, "%d bytes reach past the file's %d", at.Len, r.Size())
 	}
 	return source.Read(ctx, r, at.Off, at.Len)
 }
@@ -643,7 +643,7 @@ func (i *FileInfo) folder(ctx context.Context, dir string, roots *openers.Roots)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && p == dir:
-			return fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err)
+			return fault.Wrap(fault.Unsupported, "folder", err)
 		case err != nil: // a directory below it that cannot be listed
 			return nil
 		case p != dir && strings.HasPrefix(d.Name(), "."):

@@ -46,9 +46,8 @@ func (s *Share) of(have Extent, dataset string) (first, count int64, err error) 
 	case s == nil:
 		return 0, have.Rows, nil
 	case have != s.Of:
-		return 0, 0, fault.WithFile(fault.New(fault.Corrupt, "dataset", fault.NoOffset,
-			"it changed: %d samples with the fingerprint %s, and %d with %s before", have.Rows, have.Fingerprint,
-			s.Of.Rows, s.Of.Fingerprint), dataset)
+		return 0, 0, fault.WithFile(fault.New(fault.Corrupt, "dataset", "it changed: %d samples with the fingerprint "+
+			"%s, and %d with %s before", have.Rows, have.Fingerprint, s.Of.Rows, s.Of.Fingerprint), dataset)
 	case s.First < 0 || s.Count < 0 || s.Count > s.Of.Rows-s.First:
 		return 0, 0, fmt.Errorf("survey: samples %d to %d of %d", s.First, s.First+s.Count, s.Of.Rows)
 	}
@@ -88,7 +87,7 @@ func (f *PartField) of(dtype chunk.DType) *moments.Field {
 // merge adds the samples of o, whose rasters may have other dtypes.
 func (f *PartField) merge(o *moments.Field) error {
 	if o.Bands() != f.Stats[0].Bands() {
-		return fault.New(fault.Corrupt, "part", fault.NoOffset, "the field %q has %d bands, and in others %d", f.Name,
+		return fault.New(fault.Corrupt, "part", "the field %q has %d bands, and in others %d", f.Name,
 			o.Bands(), f.Stats[0].Bands())
 	}
 	if mine := f.of(o.DType()); mine != nil {
@@ -160,11 +159,11 @@ func ReadPart(r io.Reader) (*Part, error) {
 		return nil, err
 	}
 	if len(data) > maxPart {
-		return nil, fault.New(fault.Limit, "part", fault.NoOffset, "over %d bytes", int64(maxPart))
+		return nil, fault.New(fault.Limit, "part", "over %d bytes", int64(maxPart))
 	}
 	part := &Part{}
 	if err := json.Unmarshal(data, part); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "part", fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Corrupt, "part", err)
 	}
 	err = part.parse()
 	for i := range part.Fields {
@@ -177,7 +176,7 @@ func ReadPart(r io.Reader) (*Part, error) {
 // parse sets Stats from State in all fields.
 func (p *Part) parse() error {
 	if min(p.Samples, p.Skipped) < 0 {
-		return fault.New(fault.Corrupt, "part", fault.NoOffset, "%d samples and %d skipped", p.Samples, p.Skipped)
+		return fault.New(fault.Corrupt, "part", "%d samples and %d skipped", p.Samples, p.Skipped)
 	}
 	var states [][]byte
 	for _, f := range p.Fields {
@@ -192,7 +191,7 @@ func (p *Part) parse() error {
 		field.Stats = nil
 		for _, o := range parsed[:1+len(field.States)] {
 			if field.of(o.DType()) != nil || o.Bands() != parsed[0].Bands() {
-				return fault.New(fault.Corrupt, "part", fault.NoOffset, "field %q: states of %s do not fit together",
+				return fault.New(fault.Corrupt, "part", "field %q: states of %s do not fit together",
 					field.Name, o.DType())
 			}
 			field.Stats = append(field.Stats, o)
@@ -205,13 +204,12 @@ func (p *Part) parse() error {
 // Merge adds what q measured. Parts with other fields are an error.
 func (p *Part) Merge(q *Part) error {
 	if len(p.Fields) != len(q.Fields) {
-		return fault.New(fault.Corrupt, "part", fault.NoOffset, "it has %d fields, and others %d", len(q.Fields),
-			len(p.Fields))
+		return fault.New(fault.Corrupt, "part", "it has %d fields, and others %d", len(q.Fields), len(p.Fields))
 	}
 	for i, added := range q.Fields {
 		field := &p.Fields[i]
 		if added.Name != field.Name || !slices.Equal(added.Bands, field.Bands) {
-			return fault.New(fault.Corrupt, "part", fault.NoOffset,
+			return fault.New(fault.Corrupt, "part",
 				"it has the field %q, and others %q, or other bands", added.Name, field.Name)
 		}
 		for _, o := range added.Stats {

@@ -179,7 +179,7 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*moments.Field,
 			for _, b := range given.Bands {
 				if n := asset.Index.StepBands(); !given.Stacked() && b >= n {
 					return nil, asset.Fault(rows.InField(given.Name, fault.New(fault.Unsupported, "asset",
-						fault.NoOffset, "it has %d bands, and the field picks band %d", n, b)))
+						"it has %d bands, and the field picks band %d", n, b)))
 				}
 			}
 			match := described{field: given, names: names, first: asset.Name()}
@@ -259,9 +259,8 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 	index, first := a.Index, all[from.measured]
 	bands := measuredBands(from.described.field, index)
 	if bands != first.Bands() && from.described.field.BandNames == nil {
-		return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
-			"it has %d bands: other rasters of the field %q have %d", bands, p.spec.Fields[from.field].Name,
-			first.Bands()))
+		return a.Fault(fault.New(fault.Unsupported, "asset", "it has %d bands: other rasters of the field %q have %d",
+			bands, p.spec.Fields[from.field].Name, first.Bands()))
 	}
 	physical := from.described.field.Physical
 	dtype := index.DType
@@ -329,7 +328,7 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 	}
 	row := int(pixels.BoundedBytes(int64(limit), 1, index.Width, size))
 	if row < 0 {
-		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset,
+		return a.Fault(fault.New(fault.Limit, "mask",
 			"a row of %d pixels with their mask at once, at most %d bytes", index.Width, limit))
 	}
 	tall := index.ChunkH
@@ -462,7 +461,7 @@ func (p *pass) places(ctx context.Context, d *described, a catalog.Asset) ([]int
 		_, err = pixels.PickBands(names, d.field.BandNames)
 	}
 	if err == nil && len(names) != a.Index.StepBands() {
-		err = fault.New(fault.Corrupt, "bands", fault.NoOffset, "%d names of %d bands", len(names), a.Index.StepBands())
+		err = fault.New(fault.Corrupt, "bands", "%d names of %d bands", len(names), a.Index.StepBands())
 	}
 	if err != nil {
 		return nil, a.Fault(err)

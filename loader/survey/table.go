@@ -69,7 +69,7 @@ func assetsOf(ctx context.Context, t *rows.Table, field int, row int64) (out []c
 // fault of kind not found.
 func rasterColumns(t *rows.Table, sp spec.Spec) (columns []int, _ error) {
 	if t.N == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), sp.Source)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", "no samples"), sp.Source)
 	}
 	for i := range spec.RowFields(sp.Fields) {
 		if t.Fields[i].Kind == catalog.Raster {
@@ -81,7 +81,7 @@ func rasterColumns(t *rows.Table, sp spec.Spec) (columns []int, _ error) {
 		for _, f := range sp.Fields {
 			names = append(names, f.Name)
 		}
-		err := fault.New(fault.NotFound, "dataset", fault.NoOffset, "no field of %q has rasters; a column of paths of "+
+		err := fault.New(fault.NotFound, "dataset", "no field of %q has rasters; a column of paths of "+
 			"PNG, JPEG or NumPy files has them with kind %q", names, spec.RasterField)
 		return nil, fault.WithFile(err, sp.Source)
 	}

@@ -374,7 +374,7 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w Cel
 		return w, asset.Fault(err)
 	}
 	if !field.Ratio.Holds(lead.Index, index) {
-		return w, asset.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset,
+		return w, asset.Fault(fault.New(fault.Unsupported, "asset",
 			"%d by %d pixels do not share a grid with the first field's", index.Height, index.Width))
 	}
 	if err := field.SameGround(&lead, &asset); err != nil {

@@ -51,7 +51,7 @@ func beginWeights(h *rows.WeightsHeader) ([]byte, error) {
 
 // badWeights returns the error about parts that do not make one file of weights.
 func badWeights(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "weights", fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, "weights", format, args...)
 }
 
 // WeightsPart is a file of weights of a run of rows.
@@ -74,8 +74,7 @@ func MergeWeights(w io.Writer, parts iter.Seq2[WeightsPart, error]) error {
 		}
 		size := part.File.Size()
 		if size > rows.MaxWeights-int64(len(sizes)+len(cells)) {
-			return fault.New(fault.Limit, "weights", fault.NoOffset, "the parts are over %d bytes",
-				int64(rows.MaxWeights))
+			return fault.New(fault.Limit, "weights", "the parts are over %d bytes", int64(rows.MaxWeights))
 		}
 		data := make([]byte, size)
 		if _, err := io.ReadFull(io.NewSectionReader(part.File, 0, size), data); err != nil {
@@ -133,6 +132,5 @@ func classesFound(h *rows.WeightsHeader, found []bool) error {
 	if none == nil {
 		return nil
 	}
-	return fault.New(fault.NotFound, "classes", fault.NoOffset, "no pixel of field %q is one of %v: leave them out",
-		h.Field, none)
+	return fault.New(fault.NotFound, "classes", "no pixel of field %q is one of %v: leave them out", h.Field, none)
 }

@@ -36,7 +36,7 @@ func (p *picture) Cut(ctx context.Context, bound int64) (out shapes.Cut, _ error
 		} else {
 			parts, kind := polygonsOf(nil, shape)
 			if kind != "" {
-				return fault.New(fault.Unsupported, fmt.Sprintf("shape %d", row), fault.NoOffset,
+				return fault.New(fault.Unsupported, fmt.Sprintf("shape %d", row),
 					"it has a %s: kind %q takes polygons only", kind, spec.PolygonVector)
 			}
 			found = p.addPolygons(&out, parts, len(out.Values)/size)

@@ -24,7 +24,7 @@ func (p *picture) Draw(ctx context.Context, dst []byte) error {
 
 // noInverse returns the error about a transform that has no inverse.
 func (p *picture) noInverse() error {
-	return fault.New(fault.Unsupported, "transform", fault.NoOffset, "%v cannot be inverted", p.Transform)
+	return fault.New(fault.Unsupported, "transform", "%v cannot be inverted", p.Transform)
 }
 
 // near returns the numbers of the shapes that may lie in a window, in the order of the file.

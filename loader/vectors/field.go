@@ -64,7 +64,7 @@ func open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resour
 // open opens the file of a field, or prepares the reading of a file for each row.
 func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources.Options) error {
 	if t.Array {
-		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		return fault.New(fault.Unsupported, "dataset",
 			"images of arrays do not say where they lie: shapes are for rasters that do")
 	}
 	if v.CRS != "" && v.CRS != spec.PixelSpace && v.CRS != spec.ShareSpace {
@@ -189,8 +189,7 @@ func (v *field) settle(s *survey) (err error) {
 		dtype = "int64"
 	}
 	if len(v.names) > spec.MaxClasses {
-		return fault.New(fault.Limit, "column "+v.Column, fault.NoOffset, "over %d different strings: give classes",
-			spec.MaxClasses)
+		return fault.New(fault.Limit, "column "+v.Column, "over %d different strings: give classes", spec.MaxClasses)
 	}
 	for i := range v.Columns {
 		to := chunk.Int64
@@ -218,12 +217,12 @@ func (v *field) place(f *file) error {
 	}
 	if f.space == vector.Shares {
 		if row, x, far := layer.Far(); far {
-			return fault.New(fault.Corrupt, fmt.Sprintf("shape %d", row), fault.NoOffset, "it has the coordinate %v, "+
+			return fault.New(fault.Corrupt, fmt.Sprintf("shape %d", row), "it has the coordinate %v, "+
 				"and shares of an image are from 0 to 1: say crs=%q if they are pixels", x, spec.PixelSpace)
 		}
 	}
 	if f.space == vector.Pixels && v.CRS == "" && layer.LikeShares() {
-		return fault.New(fault.Unsupported, "shapes", fault.NoOffset, "all coordinates are from 0 to 1: say crs=%q if "+
+		return fault.New(fault.Unsupported, "shapes", "all coordinates are from 0 to 1: say crs=%q if "+
 			"they are shares of the image, or crs=%q", spec.ShareSpace, spec.PixelSpace)
 	}
 	if f.space != vector.Ground {
@@ -234,10 +233,10 @@ func (v *field) place(f *file) error {
 	}
 	f.from = cmp.Or(v.crs, layer.CRS)
 	if f.from == nil {
-		return fault.New(fault.Unsupported, "CRS", fault.NoOffset, `the file has none: give it as "crs"`)
+		return fault.New(fault.Unsupported, "CRS", `the file has none: give it as "crs"`)
 	}
 	if row, far := beyond(layer); far && f.from.Geographic() {
-		return fault.New(fault.Unsupported, "CRS", fault.NoOffset, "it is %s, and the coordinates of shape %d are no "+
+		return fault.New(fault.Unsupported, "CRS", "it is %s, and the coordinates of shape %d are no "+
 			"degrees: give their CRS as \"crs\", %q if they are pixels of the image", f.from, row, spec.PixelSpace)
 	}
 	return nil
@@ -249,8 +248,7 @@ func (v *field) number(f *file) error {
 	switch {
 	case values == nil || v.Vector.Kind == spec.InstanceVector:
 	case values.Codes == nil && v.Classes != nil && !values.AllNull() && !f.layer.Ordinal:
-		return fault.New(fault.Unsupported, "column "+v.Column, fault.NoOffset,
-			"it has numbers, and classes are for strings")
+		return fault.New(fault.Unsupported, "column "+v.Column, "it has numbers, and classes are for strings")
 	case values.Codes != nil:
 		f.class = make([]int64, len(values.Names))
 		for i, name := range v.Classes {
@@ -301,11 +299,11 @@ func (v *field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
 		}
 	case f.layer.Ordinal && v.Classes != nil:
 		if number = values.Ints[row] + 1; number < 1 || number > int64(len(v.Classes)) {
-			return b, false, fault.New(fault.Unsupported, "", fault.NoOffset, "shape %d has class %d, and classes has "+
+			return b, false, fault.New(fault.Unsupported, "", "shape %d has class %d, and classes has "+
 				"%d names, from 0 on", row, values.Ints[row], len(v.Classes))
 		}
 	case f.layer.Ordinal && values.Ints[row] == 0 && !v.Ragged():
-		return b, false, fault.New(fault.Unsupported, "", fault.NoOffset, "shape %d has class 0, which is where no "+
+		return b, false, fault.New(fault.Unsupported, "", "shape %d has class 0, which is where no "+
 			"shape is: give classes, whose first one becomes 1", row)
 	case f.class != nil:
 		if number = f.class[values.Codes[row]]; number == 0 {
@@ -349,6 +347,6 @@ func (v *field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
 
 // tooLarge returns the error about a value that the dtype cannot hold.
 func (v *field) tooLarge(row uint32, value any) error {
-	return fault.New(fault.Unsupported, "", fault.NoOffset,
+	return fault.New(fault.Unsupported, "",
 		"shape %d has %v, which %s cannot hold: give another dtype", row, value, v.To)
 }

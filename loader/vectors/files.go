@@ -91,7 +91,7 @@ func (v *field) read(ctx context.Context, r source.Reader, path string) (_ *vect
 	room := min(grown*min(r.Size(), math.MaxInt64/(2*grown))+smallFile, v.each.large.Size())
 	grow := func(_ context.Context, n int64) error {
 		if bytes += n; bytes > room {
-			return fault.New(fault.Limit, "shapes", fault.NoOffset, "a file of %d bytes takes over %d of memory: "+
+			return fault.New(fault.Limit, "shapes", "a file of %d bytes takes over %d of memory: "+
 				"write the shapes of all images to one GeoParquet file", r.Size(), room)
 		}
 		return nil

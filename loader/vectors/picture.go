@@ -107,7 +107,7 @@ func (v *field) Placeable(ctx context.Context, row int64, a *catalog.Asset) erro
 func (v *field) placed(a *catalog.Asset) error {
 	err := a.Unplaced(fmt.Sprintf("the field %q needs", v.Name))
 	if err == nil && a.Place.Boxed {
-		err = fault.New(fault.Unsupported, "place", fault.NoOffset, "the catalog does not say how the image lies, "+
+		err = fault.New(fault.Unsupported, "place", "the catalog does not say how the image lies, "+
 			"which the field %q needs: make it again with 'chaski index'", v.Name)
 	}
 	return err

@@ -42,13 +42,12 @@ func (s *survey) add(layer *vector.Layer) error {
 			s.more = append(s.more, columnSurvey{})
 		}
 		if s.more[i].add(values); s.more[i].strings {
-			return fault.New(fault.Unsupported, "columns", fault.NoOffset, "column %d of them has strings: take it as "+
+			return fault.New(fault.Unsupported, "columns", "column %d of them has strings: take it as "+
 				"column of another field, which numbers them", i)
 		}
 	}
 	if len(s.names) > spec.MaxClasses {
-		return fault.New(fault.Limit, "column", fault.NoOffset, "over %d different strings: give classes",
-			spec.MaxClasses)
+		return fault.New(fault.Limit, "column", "over %d different strings: give classes", spec.MaxClasses)
 	}
 	return nil
 }
@@ -124,7 +123,7 @@ func (v *field) survey(ctx context.Context) (*survey, error) {
 		}
 	}
 	if !all.any && v.Column != "" && all.shapes > 0 {
-		return nil, fault.New(fault.NotFound, "column "+v.Column, fault.NoOffset, "no shape of %d files has it", n)
+		return nil, fault.New(fault.NotFound, "column "+v.Column, "no shape of %d files has it", n)
 	}
 	var err error
 	for i := range all.more {

@@ -54,8 +54,7 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 		}
 		name := Rename(c.Name)
 		if levels[0].Table.Index(name) >= 0 && !a.Replace {
-			return nil, fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
-				"the samples already have a column %q", name)
+			return nil, fault.New(fault.Unsupported, "column "+c.Name, "the samples already have a column %q", name)
 		}
 		values, err := table.At(ctx, i)
 		if err == nil {
@@ -67,7 +66,7 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 		set.Add(name, values)
 	}
 	if set.Len() == 0 {
-		return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "has no column beside %q", on)
+		return nil, fault.New(fault.Unsupported, "table", "has no column beside %q", on)
 	}
 	return set.Table(len(rows)), nil
 }
@@ -99,7 +98,7 @@ func keysOf(ctx context.Context, t *tables.Table, on string) (*rowkey.Index, err
 		return nil, err
 	}
 	if !slices.Contains([]tables.Kind{tables.String, tables.Int64, tables.Uint64}, values.Kind()) {
-		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, "column "+on,
 			"is of type %v, which cannot name samples", values.Type())
 	}
 	keys := rowkey.New(on, "samples", stem)

@@ -139,9 +139,8 @@ func (c *Compute) times(ctx context.Context, set *build.Columns, l *build.Level,
 		}
 		first, last := start.Int(i), end.Int(i)
 		if first > last {
-			return fault.New(fault.Corrupt, fmt.Sprintf("sample %q", l.Rows[i].ID), fault.NoOffset,
-				"%s is %s, after %s, which is %s", prefix+timeStart, tables.FormatTimestamp(first), prefix+timeEnd,
-				tables.FormatTimestamp(last))
+			return fault.New(fault.Corrupt, fmt.Sprintf("sample %q", l.Rows[i].ID), "%s is %s, after %s, which is %s",
+				prefix+timeStart, tables.FormatTimestamp(first), prefix+timeEnd, tables.FormatTimestamp(last))
 		}
 		// Half of the difference is added, because their sum would overflow for times far away.
 		middle[i] = first + int64(uint64(last-first)/2)
@@ -168,8 +167,7 @@ func timesOf(ctx context.Context, l *build.Level, name string) (*tables.Vector, 
 		values, err = build.Cast(values, timestamps)
 		return values, fault.WithPart(err, "column "+name, fault.NoOffset)
 	}
-	return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is of type %v, not of times",
-		values.Type())
+	return nil, fault.New(fault.Unsupported, "column "+name, "is of type %v, not of times", values.Type())
 }
 
 // Extensions are the names that Parse accepts, in the order of the help.

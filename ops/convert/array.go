@@ -19,7 +19,7 @@ func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images,
 	size := int64(index.DType.Size())
 	for _, s := range shape {
 		if size > o.MaxBytes/int64(s) {
-			return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d) %s is over %d bytes", index.Bands,
+			return fault.New(fault.Limit, "array", "(%d, %d, %d) %s is over %d bytes", index.Bands,
 				index.Height, index.Width, index.DType, o.MaxBytes)
 		}
 		size *= int64(s)

@@ -190,7 +190,7 @@ func File(ctx context.Context, w io.Writer, paths []string, o Options) (left []s
 		}
 	}
 	if n := len(whole.steps); n > 1 && o.Format != Rumi3 {
-		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, "conversion",
 			"it has %d steps of time, and %s holds one: --t picks one", n, o.Format)
 	}
 	array, err := raster.Read(ctx, paths, raster.ReadOptions{
@@ -253,7 +253,7 @@ func (o *Options) write(ctx context.Context, w io.Writer, im *outputImage) error
 // fits refuses a raster that the format cannot hold. It runs before compression, which may take minutes.
 func (o *Options) fits(im *outputImage) error {
 	refuse := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
+		return fault.New(fault.Unsupported, "conversion", format, args...)
 	}
 	generation, bands, dtype, place := generations[o.Format].number, im.shape[0], im.dtype, &im.meta.Geo
 	switch {
@@ -405,7 +405,7 @@ func (o *Options) unit() string { return cmp.Or(o.Unit, "tile") }
 // stack adds what a further raster holds. Either all have times, or none counts.
 func (h *rasterMeta) stack(next *rasterMeta) error {
 	differs := func(what string) error {
-		return fault.New(fault.Unsupported, "stack", fault.NoOffset, "it has other %s than the first raster", what)
+		return fault.New(fault.Unsupported, "stack", "it has other %s than the first raster", what)
 	}
 	meta, b := &h.meta, &next.meta
 	switch {
@@ -428,7 +428,7 @@ func (o *Options) cube(im *outputImage, layout *rumi.Layout) (err error) {
 		return err
 	}
 	if layout.Unit, err = rumi.ParseUnit(o.unit(), im.shape[0], im.times); err != nil {
-		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%v", err)
+		return fault.New(fault.Unsupported, "conversion", "%v", err)
 	}
 	layout.Times = im.times
 	return nil
@@ -437,7 +437,7 @@ func (o *Options) cube(im *outputImage, layout *rumi.Layout) (err error) {
 // trailer returns the names and times of a file of generation 3: of the options, else of the rasters.
 func (o *Options) trailer(h *rasterMeta, bands, times int) (*rumi.Trailer, error) {
 	refuse := func(format string, args ...any) (*rumi.Trailer, error) {
-		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
+		return nil, fault.New(fault.Unsupported, "conversion", format, args...)
 	}
 	trailer := o.Trailer
 	if trailer.Bands == nil {

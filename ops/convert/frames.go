@@ -65,7 +65,7 @@ func Frames(l rumi.Layout, in io.Reader, o Options, write func(frame []byte) err
 	}
 	switch n, err := io.ReadFull(in, make([]byte, 1)); {
 	case n > 0:
-		return fault.New(fault.Corrupt, "samples", fault.NoOffset, "they go on behind the last frame, %d", cuts.Len()-1)
+		return fault.New(fault.Corrupt, "samples", "they go on behind the last frame, %d", cuts.Len()-1)
 	case !errors.Is(err, io.EOF):
 		return err
 	}
@@ -93,7 +93,7 @@ func (c *frameCompressor) fill(in io.Reader, size int) error {
 		k, err := in.Read(c.samples[n:min(size, cap(c.samples))])
 		c.samples = c.samples[:n+k]
 		if errors.Is(err, io.EOF) && n+k < size {
-			return fault.New(fault.Corrupt, "samples", int64(n+k), "they end after %d of %d bytes", n+k, size)
+			return fault.At(fault.Corrupt, "samples", int64(n+k), "they end after %d of %d bytes", n+k, size)
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err

@@ -254,7 +254,7 @@ func (o *Options) leftTags(h *rasterMeta, add func(bool, string)) {
 func (o *Options) keep(h *rasterMeta) ([]string, error) {
 	names := o.losses(h)
 	if o.Strict && len(names) > 0 {
-		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s would leave out: %s", o.Format,
+		return nil, fault.New(fault.Unsupported, "conversion", "%s would leave out: %s", o.Format,
 			strings.Join(names, ", "))
 	}
 	return names, nil

@@ -24,7 +24,7 @@ type Windows struct {
 // 64 KiB, or fault.Unsupported for arrays of another shape, dtype or order.
 func NewWindows(r io.Reader) (*Windows, error) {
 	bad := func(kind fault.Kind, format string, args ...any) error {
-		return fault.New(kind, "npy header", 0, format, args...)
+		return fault.At(kind, "npy header", 0, format, args...)
 	}
 	in := bufio.NewReaderSize(r, 1<<17) // Peek sees the largest header that is read
 	array, err := npy.Parse(func(off int64, n int) ([]byte, error) {
@@ -63,7 +63,7 @@ func (w *Windows) Read(j int64, dst []float32) error {
 	}
 	for pos := 0; pos < len(dst); pos += w.W {
 		if _, err := io.ReadFull(w.in, w.buf); err != nil {
-			return fault.New(fault.Corrupt, "npy", fault.NoOffset, "it ends in window %d of %d", j, w.N)
+			return fault.New(fault.Corrupt, "npy", "it ends in window %d of %d", j, w.N)
 		}
 		for x := range w.W {
 			dst[pos+x] = math.Float32frombits(binary.LittleEndian.Uint32(w.buf[4*x:]))

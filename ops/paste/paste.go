@@ -121,7 +121,7 @@ func (b *windowBlender) put(row, column int) error {
 		}
 	}
 	if row+y0 < b.first {
-		return fault.New(fault.Unsupported, "windows", fault.NoOffset, "one begins in row %d, after one in row %d or "+
+		return fault.New(fault.Unsupported, "windows", "one begins in row %d, after one in row %d or "+
 			"below: they must come from the top to the bottom", row, b.first)
 	}
 	for y := y0; y < y1; y++ {
@@ -251,9 +251,8 @@ func (o *Options) check() error {
 			grid.H, grid.W, o.Height, o.Width)
 	}
 	if need := o.bytes(); need > float64(o.MaxBytes) {
-		return fault.New(fault.Limit, "image", fault.NoOffset,
-			"%d bands of %d columns, of which %d rows are held, need %.0f bytes of memory: max_bytes is %d", o.Bands,
-			o.Width, o.held(), need, o.MaxBytes)
+		return fault.New(fault.Limit, "image", "%d bands of %d columns, of which %d rows are held, need %.0f bytes of "+
+			"memory: max_bytes is %d", o.Bands, o.Width, o.held(), need, o.MaxBytes)
 	}
 	return nil
 }

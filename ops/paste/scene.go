@@ -51,7 +51,7 @@ func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader,
 		return fault.WithFile(err, name)
 	}
 	if n := o.Grid.Count(o.Height, o.Width); n != int64(windows.N) || windows.H != o.Grid.H || windows.W != o.Grid.W {
-		return fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset,
+		return fault.WithFile(fault.New(fault.Unsupported, "npy",
 			"it has %d windows of %d by %d pixels, but this grid has %d windows of %d by %d in the scene",
 			windows.N, windows.H, windows.W, n, o.Grid.H, o.Grid.W), name)
 	}
@@ -201,7 +201,7 @@ func Ground(in io.Reader, name string, g GroundGrid, o Options, workers int, emi
 func (g *GroundGrid) check() error {
 	// GeoTIFF stores whether a code is one of longitudes and latitudes, which package crs knows.
 	if _, ok := crs.ByCode(g.EPSG); !ok {
-		return fault.New(fault.Unsupported, "grid", fault.NoOffset, "EPSG:%d is not known", g.EPSG)
+		return fault.New(fault.Unsupported, "grid", "EPSG:%d is not known", g.EPSG)
 	}
 	for _, v := range []float64{g.West, g.North, 1 / g.Resolution, g.Resolution} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -233,7 +233,7 @@ func (b *windowBlender) each(in io.Reader) error {
 		}
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-			return fault.New(fault.Corrupt, "windows", fault.NoOffset, "it ends in window %d", j)
+			return fault.New(fault.Corrupt, "windows", "it ends in window %d", j)
 		case err != nil:
 			return err
 		}

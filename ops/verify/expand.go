@@ -112,8 +112,7 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 		})
 		if err == nil && len(files) == before {
 			// A report without faults would suggest that something was checked.
-			err = fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset,
-				"it has no files that can be verified"), path)
+			err = fault.WithFile(fault.New(fault.NotFound, "folder", "it has no files that can be verified"), path)
 		}
 		if err != nil {
 			return nil, err

@@ -238,7 +238,7 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	case kind == store.Other:
 		return w.one(ctx, i, path)
 	case kind.Verify == nil:
-		return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%v cannot be verified", kind)
+		return fault.New(fault.Unsupported, "dataset", "%v cannot be verified", kind)
 	}
 	return kind.Verify(ctx, w.sum, path)
 }
@@ -273,7 +273,7 @@ func (w *worker) one(ctx context.Context, i int, path string) error {
 			return cmp.Or(err, w.catalog(ctx, i, path, images))
 		}
 	}
-	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a file of the kind %s cannot be verified", info.Kind)
+	return fault.New(fault.Unsupported, "file", "a file of the kind %s cannot be verified", info.Kind)
 }
 
 // raster decodes every chunk of a file, including the chunks of its mask, and returns its header.
@@ -305,7 +305,7 @@ func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*cat
 		return &asset, err
 	}
 	if err := w.chunks(ctx, file, index.Mask); fault.KindOf(err) != 0 {
-		return nil, fault.Wrap(0, "mask", fault.NoOffset, err)
+		return nil, fault.Wrap(0, "mask", err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -498,10 +498,10 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 		index = index.Shift(-asset.Offset)
 	}
 	if !catalog.Matches(header.Index, index) {
-		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not the one of %s", asset.URI)
+		return fault.New(fault.Corrupt, part, "the index is not the one of %s", asset.URI)
 	}
 	if asset.Names != nil && !slices.Equal(asset.Names, header.Names) {
-		return fault.New(fault.Corrupt, part, fault.NoOffset, "the names of the bands are not those of %s", asset.URI)
+		return fault.New(fault.Corrupt, part, "the names of the bands are not those of %s", asset.URI)
 	}
 	asset.Names = header.Names
 	w.named(i, row, &asset)

@@ -62,7 +62,7 @@ func openArchive(ctx context.Context, part *source.Part, open openers.Opening,
 	etag string) (r source.Reader, a *zipDirectory, err error) {
 	name := part.File.Name
 	if part.Tar && source.IsRemote(source.FileOf(name)) {
-		return nil, nil, fault.WithFile(fault.New(fault.Unsupported, "tar", fault.NoOffset,
+		return nil, nil, fault.WithFile(fault.New(fault.Unsupported, "tar",
 			"to read its headers takes a request for each member: download it"), name)
 	}
 	if etag != "" {
@@ -185,7 +185,7 @@ func (a *zipDirectory) find(ctx context.Context, r source.Reader,
 		part = "archive"
 	}
 	cannot := func(kind fault.Kind, why string, args ...any) (*zipMember, int64, error) {
-		return nil, 0, fault.New(kind, part, fault.NoOffset, why, args...)
+		return nil, 0, fault.New(kind, part, why, args...)
 	}
 	switch {
 	case found == nil && name == "":
@@ -253,7 +253,7 @@ func (m *memberReader) check(p []byte) error {
 		return nil
 	}
 	if sum := crc32.ChecksumIEEE(p); sum != m.member.CRC {
-		return fault.New(fault.Corrupt, "member", 0, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x", len(p),
+		return fault.At(fault.Corrupt, "member", 0, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x", len(p),
 			sum, m.member.CRC)
 	}
 	return nil
@@ -262,7 +262,7 @@ func (m *memberReader) check(p []byte) error {
 // inflate fills p with the content from offset off on.
 func (m *memberReader) inflate(ctx context.Context, p []byte, off int64) error {
 	if size := m.member.Bytes; off < 0 || off > size || int64(len(p)) > size-off {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of a member", len(p), size)
+		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of a member", len(p), size)
 	}
 	if content := m.inflated.Load(); content != nil {
 		copy(p, (*content)[off:])
@@ -280,7 +280,7 @@ func (m *memberReader) inflate(ctx context.Context, p []byte, off int64) error {
 	out := make([]byte, size)
 	var decoder inflate.Decoder
 	if _, err := decoder.Fill(out, stored); err != nil {
-		return fault.New(fault.Corrupt, "Deflate", fault.NoOffset, "%v", err)
+		return fault.New(fault.Corrupt, "Deflate", "%v", err)
 	}
 	if err := m.check(out); err != nil {
 		return err

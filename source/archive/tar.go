@@ -23,12 +23,12 @@ func readTar(ctx context.Context, r source.Reader) (*zipDirectory, error) {
 		case headers.err != nil:
 			return nil, headers.err
 		case errors.Is(err, io.EOF) && headers.pos == r.Size() && r.Size()%tarBlock != 0:
-			return nil, fault.New(fault.Corrupt, "tar", headers.pos, "it is cut: it ends within a block of %d bytes",
+			return nil, fault.At(fault.Corrupt, "tar", headers.pos, "it is cut: it ends within a block of %d bytes",
 				tarBlock)
 		case errors.Is(err, io.EOF):
 			return read, nil
 		case err != nil:
-			return nil, fault.New(fault.Corrupt, "tar", headers.pos, "%v", err)
+			return nil, fault.At(fault.Corrupt, "tar", headers.pos, "%v", err)
 		}
 		name := memberName(header.Name)
 		switch header.Typeflag {
@@ -46,10 +46,10 @@ func readTar(ctx context.Context, r source.Reader) (*zipDirectory, error) {
 			sparse = sparse || strings.HasPrefix(record, "GNU.sparse.")
 		}
 		if sparse {
-			return nil, fault.New(fault.Unsupported, "tar", headers.pos, "member %q is sparse: unpack it", name)
+			return nil, fault.At(fault.Unsupported, "tar", headers.pos, "member %q is sparse: unpack it", name)
 		}
 		if header.Size > r.Size()-headers.pos {
-			return nil, fault.New(fault.Corrupt, "tar", headers.pos, "the %d bytes of %q reach past the end",
+			return nil, fault.At(fault.Corrupt, "tar", headers.pos, "the %d bytes of %q reach past the end",
 				header.Size, name)
 		}
 		member := &zipMember{Entry: zipdir.Entry{Size: header.Size, Bytes: header.Size, Plain: true}}
@@ -89,7 +89,7 @@ func (h *headers) Seek(offset int64, whence int) (int64, error) {
 		offset += h.pos
 	}
 	if offset < 0 || offset > h.r.Size() { // or it is too large to be a number
-		h.err = fault.New(fault.Corrupt, "tar", h.pos, "a member reaches past the end, %d bytes", h.r.Size())
+		h.err = fault.At(fault.Corrupt, "tar", h.pos, "a member reaches past the end, %d bytes", h.r.Size())
 		return 0, h.err
 	}
 	h.pos = offset

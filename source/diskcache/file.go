@@ -63,7 +63,7 @@ func openOwn(name string, flags int) (*os.File, error) {
 // own returns an error unless a folder is this user's. It takes the right to write to it from others.
 func own(path string, info fs.FileInfo) error {
 	if user, _ := ownerOf(info); user != os.Geteuid() {
-		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
+		return fault.WithFile(fault.New(fault.Unsupported, "folder",
 			"it belongs to user %d, and this is user %d: name a folder of your own", user, os.Geteuid()), path)
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
@@ -259,8 +259,7 @@ func each(folder string, remove bool, f func(name string, s stored) error) error
 			return err
 		}
 		if !info.IsDir() { // files behind a link are not the cache's to remove
-			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
-				"it is no folder, so remove it"), dir)
+			return fault.WithFile(fault.New(fault.Unsupported, "folder", "it is no folder, so remove it"), dir)
 		}
 		if err := own(dir, info); err != nil {
 			return err

@@ -202,7 +202,7 @@ func Open(path string, quota int64) (*Folder, error) {
 func create(path string) error {
 	err := os.MkdirAll(path, 0o700) // others may not read what a token was needed for
 	if errors.Is(err, syscall.ENOTDIR) {
-		err = fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), path)
+		err = fault.WithFile(fault.Wrap(fault.Unsupported, "folder", err), path)
 	}
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func create(path string) error {
 	for _, e := range entries {
 		making := strings.HasPrefix(e.Name(), "."+marker) // which another engine does
 		if !making && (errors.Is(err, fs.ErrNotExist) || !isCacheName(e.Name())) {
-			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
+			return fault.WithFile(fault.New(fault.Unsupported, "folder",
 				"it has files, such as %q, and is no cache: name an empty or a new folder", e.Name()), path)
 		}
 	}
@@ -258,8 +258,7 @@ func checkMarker(path string) error {
 	case err != nil || m.Version == 0:
 		return errDamaged
 	case m.Version != version:
-		return fault.WithFile(fault.New(fault.Unsupported, marker, fault.NoOffset,
-			"%.40q is not of version %d", text, version), path)
+		return fault.WithFile(fault.New(fault.Unsupported, marker, "%.40q is not of version %d", text, version), path)
 	}
 	return nil
 }

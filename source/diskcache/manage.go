@@ -93,7 +93,7 @@ func isCache(path string) error {
 		err = create(path)
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		err = fault.WithFile(fault.New(fault.NotFound, marker, fault.NoOffset, "the folder is no cache"), path)
+		err = fault.WithFile(fault.New(fault.NotFound, marker, "the folder is no cache"), path)
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func (s *Files) open(ctx context.Context, p source.Path) (source.Reader, error) 
 		if now.directory() {
 			what = "it is a directory"
 		}
-		err = fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what), uri)
+		err = fault.WithFile(fault.New(fault.Unsupported, "file", "%s", what), uri)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -115,7 +115,7 @@ func systemError(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return &fault.Error{Kind: fault.NotFound, Part: "file", Off: fault.NoOffset, Msg: pe.Err.Error(), Err: err}
 	}
-	return fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
+	return fault.Wrap(fault.NotFound, "file", err)
 }
 
 // take returns the unused open file of a path, or nil.
@@ -193,12 +193,12 @@ func (f *cachedFile) ModTime() time.Time { return f.mtime }
 
 func (f *cachedFile) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if off < 0 || off > f.size || int64(len(p)) > f.size-off {
-		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d",
+		return fault.WithFile(fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d",
 			len(p), f.size), f.path)
 	}
 	_, err := f.f.ReadAt(p, off)
 	if errors.Is(err, io.EOF) {
-		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off,
+		return fault.WithFile(fault.At(fault.Corrupt, "byte range", off,
 			"the file became shorter while it was read"), f.path)
 	}
 	if err != nil {

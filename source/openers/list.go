@@ -42,6 +42,6 @@ func entriesOf(list func(each func(source.Entry) error) error) ([]string, error)
 
 func noListing(folder string) error {
 	scheme, _, _ := strings.Cut(folder, "://")
-	return fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset,
+	return fault.WithFile(fault.New(fault.Unsupported, "listing",
 		"%s:// has no listing: name the files one by one, or give a catalog of them", scheme), folder)
 }

@@ -103,7 +103,7 @@ func (m *Mux) route(ctx context.Context, p source.Path) (context.Context, source
 }
 
 func noDriver(p source.Path) error {
-	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset,
+	return fault.WithFile(fault.New(fault.Unsupported, "URI",
 		"no store is known for the scheme %s://", p.Scheme), p.Name)
 }
 

@@ -27,7 +27,7 @@ func openPart(ctx context.Context, o router, p *source.Part, k source.Known) (r 
 		return nil, fault.WithFile(err, p.Text)
 	}
 	if k.Size != 0 && r.Size() != k.Size {
-		err = fault.WithFile(fault.New(fault.Corrupt, "size", fault.NoOffset,
+		err = fault.WithFile(fault.New(fault.Corrupt, "size",
 			"%d bytes, expected %d: the object is another one now", r.Size(), k.Size), p.Text)
 		return nil, errors.Join(err, r.Close())
 	}

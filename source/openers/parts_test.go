@@ -58,10 +58,10 @@ func (o *objects) Open(ctx context.Context, uri string) (source.Reader, error) {
 func (o *objects) OpenKnown(_ context.Context, uri string, k source.Known) (source.Reader, error) {
 	b, ok := o.bytes[uri]
 	if !ok {
-		return nil, fault.New(fault.NotFound, "object", fault.NoOffset, "no such object")
+		return nil, fault.New(fault.NotFound, "object", "no such object")
 	}
 	if k.ETag != "" && k.ETag != tagOf(b) {
-		return nil, fault.New(fault.Corrupt, "object", fault.NoOffset, "the object is another one now")
+		return nil, fault.New(fault.Corrupt, "object", "the object is another one now")
 	}
 	return &object{o, uri, b}, nil
 }
@@ -79,7 +79,7 @@ func (o *object) Close() error { return nil }
 func (o *object) ETag() string { return tagOf(o.b) }
 func (o *object) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > o.Size() || int64(len(p)) > o.Size()-off {
-		return fault.New(fault.Corrupt, "byte range", off, "past the end")
+		return fault.At(fault.Corrupt, "byte range", off, "past the end")
 	}
 	if o.all.down != nil {
 		return o.all.down

@@ -425,7 +425,7 @@ func (r *Roots) names(p source.Path) ([]string, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			kind = fault.NotFound
 		}
-		return nil, fault.WithFile(fault.Wrap(kind, "folder", fault.NoOffset, err), folder)
+		return nil, fault.WithFile(fault.Wrap(kind, "folder", err), folder)
 	}
 	names := make([]string, len(list))
 	for i, entry := range list {

@@ -86,7 +86,7 @@ func (r *Roots) follow(link string, left []string) ([]string, error) {
 	above := strings.TrimSuffix(target, string(filepath.Separator)) + string(filepath.Separator)
 	for _, l := range left {
 		if l == target || strings.HasPrefix(l, above) {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "link", fault.NoOffset,
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "link",
 				"the symbolic link leads to a directory that contains it"), link)
 		}
 	}

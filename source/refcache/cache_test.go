@@ -311,13 +311,13 @@ func TestCacheOpensOnce(t *testing.T) {
 // TestReusable: decides which errors of a use let the value stay cached.
 func TestReusable(t *testing.T) {
 	for err, want := range map[error]bool{
-		nil:                                      true,
-		context.Canceled:                         true,
-		fault.New(fault.NotFound, "", 0, "x"):    true,
-		fault.New(fault.Unsupported, "", 0, "x"): true,
-		fault.New(fault.Corrupt, "", 0, "x"):     false,
-		fault.New(fault.Limit, "", 0, "x"):       false,
-		errors.New("x"):                          false,
+		nil:                                     true,
+		context.Canceled:                        true,
+		fault.At(fault.NotFound, "", 0, "x"):    true,
+		fault.At(fault.Unsupported, "", 0, "x"): true,
+		fault.At(fault.Corrupt, "", 0, "x"):     false,
+		fault.At(fault.Limit, "", 0, "x"):       false,
+		errors.New("x"):                         false,
 	} {
 		if refcache.Reusable(err) != want {
 			t.Errorf("%v: %v", err, !want)

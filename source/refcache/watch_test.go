@@ -115,10 +115,10 @@ func (o *object) ReadAt(ctx context.Context, p []byte, _ int64) error {
 	defer o.s.mu.Unlock()
 	o.s.reads++
 	if len(p) != 1 {
-		return fault.New(fault.Limit, "", 0, "%d bytes", len(p))
+		return fault.At(fault.Limit, "", 0, "%d bytes", len(p))
 	}
 	if o.s.tags[o.uri] != o.k.ETag {
-		return fault.New(fault.Corrupt, "", 0, "the entity tag differs")
+		return fault.At(fault.Corrupt, "", 0, "the entity tag differs")
 	}
 	return nil
 }

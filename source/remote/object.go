@@ -169,7 +169,7 @@ func (r *reader) ETag() string { return r.x.currentTag().ETag }
 func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	size := r.x.size
 	if off < 0 || off > size || int64(len(p)) > size-off {
-		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the object's %d",
+		return fault.WithFile(fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the object's %d",
 			len(p), size), r.x.uri)
 	}
 	block := int64(r.o.options.Block)

@@ -127,7 +127,7 @@ func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (sou
 		return nil, err
 	}
 	if is, known := (Tag{ETag: source.ETag(file)}), (Tag{ETag: k.ETag}); !known.Same(is) {
-		err := fault.New(fault.Corrupt, "object", fault.NoOffset, "%v", errOtherTag(is, known))
+		err := fault.New(fault.Corrupt, "object", "%v", errOtherTag(is, known))
 		return nil, fault.WithFile(err, uri)
 	}
 	return file, nil

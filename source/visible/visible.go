@@ -69,7 +69,7 @@ func folderError(path string, err error) error {
 		// The text of the whole error would repeat the path.
 		err = system.Err
 	}
-	return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), path)
+	return fault.WithFile(fault.Wrap(kind, "file", err), path)
 }
 
 func objectsBelow(ctx context.Context, o source.Opener, dir string, each func(Entry) error) error {

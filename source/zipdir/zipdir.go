@@ -61,7 +61,7 @@ func Read(ctx context.Context, r Reader, after int64, want func(name []byte) boo
 		}
 		entry, err := parse()
 		if _, twice := dir[string(name)]; twice {
-			err = fault.New(fault.Corrupt, "central directory", fault.NoOffset, "there are two entries %q", name)
+			err = fault.New(fault.Corrupt, "central directory", "there are two entries %q", name)
 		}
 		dir[string(name)] = entry
 		return err
@@ -89,7 +89,7 @@ func Each(ctx context.Context, r Reader, after int64,
 		where, left = Span{after, r.Size() - after}, UntilEnd
 	}
 	if where.Size > MaxBytes {
-		return fault.New(fault.Limit, "central directory", where.Off, "%d bytes, at most %d",
+		return fault.At(fault.Limit, "central directory", where.Off, "%d bytes, at most %d",
 			where.Size, MaxBytes)
 	}
 	return walk(ctx, r, where, left, each)
@@ -106,7 +106,7 @@ func Data(ctx context.Context, r Reader, name string, e Entry) (Span, error) {
 	}
 	span := Span{e.Local + 30 + int64(le16(data, 26)) + int64(le16(data, 28)), e.Size}
 	if string(data[:4]) != localSignature || span.Off > r.Size() || span.Size > r.Size()-span.Off {
-		return Span{}, fault.New(fault.Corrupt, "local file header of "+name, e.Local,
+		return Span{}, fault.At(fault.Corrupt, "local file header of "+name, e.Local,
 			"is invalid, or its %d bytes are outside the file", e.Size)
 	}
 	return span, nil
@@ -137,18 +137,18 @@ func walk(ctx context.Context, r Reader, where Span, n uint64,
 			if n == UntilEnd {
 				break
 			}
-			return fault.New(fault.Corrupt, "central directory", pos, "it has only %d of %d entries", i, n)
+			return fault.At(fault.Corrupt, "central directory", pos, "it has only %d of %d entries", i, n)
 		}
 		name, extra, comment := int(le16(b, 28)), int(le16(b, 30)), int(le16(b, 32))
 		size := 46 + name + extra + comment
 		if len(b) < size {
-			return fault.New(fault.Corrupt, "central directory", pos, "ends inside an entry")
+			return fault.At(fault.Corrupt, "central directory", pos, "ends inside an entry")
 		}
 		record := b[:46+name+extra]
 		err := each(record[46:46+name], func() (Entry, error) {
 			entry, ok := parse(record, name)
 			if !ok {
-				return entry, fault.New(fault.Corrupt, "central directory", pos,
+				return entry, fault.At(fault.Corrupt, "central directory", pos,
 					"the ZIP64 sizes of an entry are invalid")
 			}
 			return entry, nil
@@ -218,7 +218,7 @@ func Find(ctx context.Context, r Reader, from int64) (Span, uint64, error) {
 			}
 		}
 	}
-	return Span{}, 0, fault.New(fault.Corrupt, "central directory", base,
+	return Span{}, 0, fault.At(fault.Corrupt, "central directory", base,
 		"there is no end-of-directory record in the last %d bytes", tail)
 }
 
@@ -271,7 +271,7 @@ func LocalHeader(ctx context.Context, r Reader, name string, data Span) (crc uin
 			}
 		}
 	}
-	return 0, fault.New(fault.Corrupt, "sample "+name, data.Off,
+	return 0, fault.At(fault.Corrupt, "sample "+name, data.Off,
 		"its bytes do not follow a local file header with its name")
 }
 
@@ -297,6 +297,6 @@ func CheckSum(ctx context.Context, r Reader, name string, data Span, sums ...uin
 	if slices.Contains(sums, crc) {
 		return nil
 	}
-	return fault.New(fault.Corrupt, name, data.Off, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x",
+	return fault.At(fault.Corrupt, name, data.Off, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x",
 		data.Size, crc, sums[0])
 }

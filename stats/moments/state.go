@@ -97,7 +97,7 @@ func parseState(b []byte, most uint64) (f *Field, size uint64, err error) {
 		return nil, 0, parser.Err
 	}
 	if f, err = NewField(dtype, int(bands)); err != nil {
-		return nil, 0, fault.Wrap(fault.Corrupt, "state", int64(parser.At), err)
+		return nil, 0, fault.WrapAt(fault.Corrupt, "state", int64(parser.At), err)
 	}
 	for _, band := range f.bands {
 		band.state(&stateCoder{in: parser})

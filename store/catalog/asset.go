@@ -110,7 +110,7 @@ type memoryReader struct {
 func (h *memoryReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	pos, n := off-h.off, int64(len(h.bytes))
 	if pos < 0 || pos > n || int64(len(p)) > n-pos {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the raster's %d bytes at %d",
+		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the raster's %d bytes at %d",
 			len(p), n, h.off)
 	}
 	copy(p, h.bytes[pos:])
@@ -370,7 +370,7 @@ func (m *Meta) Kept(x *chunk.Index) []byte {
 // Header returns Blob, or an error of kind unsupported if the asset has no blob.
 func (m *Meta) Header() ([]byte, error) {
 	if m.Blob == nil {
-		return nil, fault.New(fault.Unsupported, "header", fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, "header",
 			"a virtual raster has no header to keep: its pixels are in other files")
 	}
 	return m.Blob, nil
@@ -434,7 +434,7 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 		return fault.WithFile(err, uri)
 	}
 	if !format.Class.Pixels() {
-		return fault.WithFile(fault.New(fault.Unsupported, "header", off,
+		return fault.WithFile(fault.At(fault.Unsupported, "header", off,
 			"no raster file, as the index of it says"), uri)
 	}
 	return nil
@@ -476,10 +476,10 @@ func NotRaster(ctx context.Context, o source.Opener, uri string, r source.Reader
 	case err != nil && magic.Named(source.Name(uri)) == magic.NPZ && !source.IsPart(uri):
 		return NotOneArray(ctx, o, uri)
 	case kind == fault.Unsupported && refusal != "" && magic.OfName(uri) != magic.ZIP && isOther(ctx, r):
-		return fault.New(kind, "header", 0, "%s", refusal)
+		return fault.At(kind, "header", 0, "%s", refusal)
 	case kind != fault.Corrupt:
 	case magic.Named(uri).Class == magic.Picture && isOther(ctx, r):
-		return fault.New(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF, rumi or VRT file")
+		return fault.At(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF, rumi or VRT file")
 	default:
 		if name := foreign(ctx, o, uri, r); name != "" {
 			return ifd.NotRead(name)
@@ -501,9 +501,9 @@ func NotOneArray(ctx context.Context, o source.Opener, uri string) error {
 	case err != nil:
 		return err
 	case len(names) == 0:
-		return fault.New(fault.Corrupt, "ZIP", fault.NoOffset, "it has no arrays")
+		return fault.New(fault.Corrupt, "ZIP", "it has no arrays")
 	}
-	return fault.New(fault.Unsupported, "ZIP", fault.NoOffset, "it holds the arrays %s: name one, as in %q",
+	return fault.New(fault.Unsupported, "ZIP", "it holds the arrays %s: name one, as in %q",
 		fault.Names(names), source.ArrayName("{id}.npz", fault.Short(names[0])))
 }
 
@@ -588,7 +588,7 @@ func OverviewFile(ctx context.Context, o source.Opener, uri string, x *chunk.Ind
 	if format, err := FormatOf(ctx, file); err != nil {
 		return a, nil, err
 	} else if format.Class != magic.Raster {
-		return a, nil, fault.New(fault.Unsupported, "header", 0, "a file of overviews that is no TIFF")
+		return a, nil, fault.At(fault.Unsupported, "header", 0, "a file of overviews that is no TIFF")
 	}
 	f, err := rumis.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {

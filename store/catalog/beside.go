@@ -365,9 +365,8 @@ func addNoData(x *chunk.Index, texts []string) error {
 	value, bits := of(0)
 	for band := range x.DataBands() {
 		if noDataKey(of(band)) != noDataKey(value, bits) {
-			return fault.New(fault.Unsupported, "PAM", fault.NoOffset,
-				"bands have different nodata values: %s=no ignores files beside rasters, and Field(nodata=...) gives "+
-					"each band its own", BesideVariable)
+			return fault.New(fault.Unsupported, "PAM", "bands have different nodata values: %s=no ignores files "+
+				"beside rasters, and Field(nodata=...) gives each band its own", BesideVariable)
 		}
 	}
 	last, lastBits := of(len(texts) - 1)
@@ -431,9 +430,8 @@ func (b *sidecarNames) addMask(ctx context.Context, o source.Opener, a *Asset, m
 		return nil
 	}
 	if a.Axes.Pages != "" {
-		return fault.New(fault.Unsupported, "mask", fault.NoOffset,
-			"the raster's pages are %s of one image, which have no mask beside it: %s=no ignores files beside rasters",
-			a.Axes.Pages, BesideVariable)
+		return fault.New(fault.Unsupported, "mask", "the raster's pages are %s of one image, which have no mask "+
+			"beside it: %s=no ignores files beside rasters", a.Axes.Pages, BesideVariable)
 	}
 	mask := image.Index
 	mask.NoData, mask.NoDataBits, mask.Alpha = nil, nil, false

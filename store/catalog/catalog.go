@@ -299,8 +299,7 @@ func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []S
 	for _, name := range l.Metadata {
 		folder := path.Dir(name)
 		if other := tableOf[folder]; other != "" {
-			return fault.New(fault.Unsupported, "metadata", fault.NoOffset, "both %s and %s are there: leave one",
-				other, name)
+			return fault.New(fault.Unsupported, "metadata", "both %s and %s are there: leave one", other, name)
 		}
 		tableOf[folder] = name
 	}
@@ -314,7 +313,7 @@ func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []S
 	wanted := func(s Source) bool { return s.Column == columns.SplitColumn }
 	if !slices.Contains(o.Columns, columns.SplitColumn) && !slices.ContainsFunc(fields, wanted) && !o.AllColumns {
 		first := path.Dir(l.Metadata[0])
-		return fault.New(fault.Unsupported, "metadata", fault.NoOffset, "%s and %s are of several splits: pick one by "+
+		return fault.New(fault.Unsupported, "metadata", "%s and %s are of several splits: pick one by "+
 			"split (Rows(split=%q)), or name its folder", l.Metadata[0], l.Metadata[1], first)
 	}
 	names, err := t.allow(l.Base, l.Metadata)
@@ -347,7 +346,7 @@ func (t *Table) unknown() error {
 			return err
 		}
 	}
-	return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s", cmp.Or(magic.Refusal(t.src),
+	return fault.New(fault.Unsupported, "dataset", "%s", cmp.Or(magic.Refusal(t.src),
 		name+" is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), directories and "+
 			"globs of them, TACO containers and TileDB arrays are"))
 }
@@ -486,8 +485,7 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	assets := ""
 	if tab.IsCatalog() {
 		if v := tab.Meta(layout.VersionKey); v != "" && v != layout.Version {
-			return fault.New(fault.Unsupported, "footer", fault.NoOffset,
-				"catalog version %q; this is version %s", v, layout.Version)
+			return fault.New(fault.Unsupported, "footer", "catalog version %q; this is version %s", v, layout.Version)
 		}
 		assets = layout.URI
 		if t.paired, err = pairedFields(tab); err != nil {
@@ -637,11 +635,10 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 	if kind.Elem() == Text && slices.ContainsFunc(texts, invalid) {
 		part := fmt.Sprintf("field %q row %d", t.fields[field].name, row)
 		if format := magic.Of(cell.Text); format.Class.Pixels() {
-			return Value{}, fault.WithFile(fault.New(fault.Unsupported, part, fault.NoOffset,
-				"the cell holds the bytes of a %s file: write it to a file, and its path into the table",
-				format.End()), t.src)
+			return Value{}, fault.WithFile(fault.New(fault.Unsupported, part, "the cell holds the bytes of a %s file: "+
+				"write it to a file, and its path into the table", format.End()), t.src)
 		}
-		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, fault.NoOffset, "the string is not UTF-8"), t.src)
+		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, "the string is not UTF-8"), t.src)
 	}
 	value := cell.Value()
 	if !t.fields[field].resolved || value.Null {
@@ -702,7 +699,7 @@ func (t *Table) file(ctx context.Context, field int, row int64) (Asset, error) {
 	key := assetKey{field, f.tableRow(row)}
 	if key.row < 0 {
 		return Asset{}, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", f.name, row),
-			fault.NoOffset, "no file"), t.src)
+			"no file"), t.src)
 	}
 	if a, ok := t.assets.Get(key); ok {
 		return a, nil
@@ -722,8 +719,7 @@ func pairedFields(tab *columns.Table) (names []string, err error) {
 		return nil, nil
 	}
 	if err := json.Unmarshal([]byte(text), &names); err != nil || len(names) == 0 || len(names) > layout.MaxFields {
-		return nil, fault.New(fault.Corrupt, "footer", fault.NoOffset,
-			"%s are not the names of fields", layout.FieldsKey)
+		return nil, fault.New(fault.Corrupt, "footer", "%s are not the names of fields", layout.FieldsKey)
 	}
 	return names, nil
 }

@@ -66,7 +66,7 @@ func notRaster(part string, off int64, head []byte) error {
 	if name == "" {
 		name = fmt.Sprintf("%q", head[:min(len(head), 4)])
 	}
-	return fault.New(fault.Unsupported, part, off,
+	return fault.At(fault.Unsupported, part, off,
 		"its bytes are not a TIFF, PNG, JPEG, NumPy or rumi file, they begin like %s", name)
 }
 

@@ -123,7 +123,7 @@ func (t *Table) listedAs() (listed layout.Listed, err error) {
 		text = t.table.Meta(layout.ListedKey)
 	}
 	if text != "" && json.Unmarshal([]byte(text), &listed) != nil {
-		err = fault.New(fault.Corrupt, "footer", fault.NoOffset, "%s is not valid", layout.ListedKey)
+		err = fault.New(fault.Corrupt, "footer", "%s is not valid", layout.ListedKey)
 	}
 	return listed, err
 }
@@ -202,7 +202,7 @@ func (t *Table) nameFields(ctx context.Context, fields []Source, o Options) erro
 // withNamed returns a table for queries with the columns of paths at its end; nil is a listing.
 func (t *Table) withNamed(stored *tables.Table, rows int64) (*tables.Table, error) {
 	if rows > math.MaxInt32 {
-		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d rows", rows)
+		return nil, fault.New(fault.Limit, "table", "%d rows", rows)
 	}
 	var cols []tables.Column
 	if stored != nil {
@@ -237,9 +237,8 @@ func (t *Table) anyColumn(name string) (*columns.Column, error) {
 		return named, nil
 	}
 	if t.table == nil {
-		return nil, fault.New(fault.NotFound, "column "+name, fault.NoOffset,
-			"it needs a table (.parquet, .csv or .tsv): listed rasters have no columns but %q",
-			slices.Sorted(maps.Keys(t.pathed)))
+		return nil, fault.New(fault.NotFound, "column "+name, "it needs a table (.parquet, .csv or .tsv): listed "+
+			"rasters have no columns but %q", slices.Sorted(maps.Keys(t.pathed)))
 	}
 	column, err := t.table.AnyColumn(name)
 	if err != nil {
@@ -471,7 +470,7 @@ func OpenCell(ctx context.Context, o source.Opener, table, name string, maxChunk
 	number, column, _ := strings.Cut(name, "/")
 	row, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
-		return a, fault.WithFile(fault.New(fault.NotFound, "sample "+name, fault.NoOffset,
+		return a, fault.WithFile(fault.New(fault.NotFound, "sample "+name,
 			"rasters of a table are called ROW/COLUMN, such as 0/%s", defaultField), table)
 	}
 	source := Source{Field: cmp.Or(column, defaultField)}
@@ -482,11 +481,9 @@ func OpenCell(ctx context.Context, o source.Opener, table, name string, maxChunk
 	defer func() { err = errors.Join(err, t.Close()) }()
 	switch {
 	case t.Kind(0) != Raster:
-		return a, fault.WithFile(fault.New(fault.Unsupported, "column "+source.Field, fault.NoOffset,
-			"holds no rasters"), table)
+		return a, fault.WithFile(fault.New(fault.Unsupported, "column "+source.Field, "holds no rasters"), table)
 	case row < 0 || row >= t.Len():
-		return a, fault.WithFile(fault.New(fault.NotFound, "sample "+name, fault.NoOffset, "there are %d rows",
-			t.Len()), table)
+		return a, fault.WithFile(fault.New(fault.NotFound, "sample "+name, "there are %d rows", t.Len()), table)
 	}
 	return t.Asset(ctx, 0, row)
 }

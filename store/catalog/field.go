@@ -63,7 +63,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
 		case i > 0:
 			name, prefix = t.paired[i], t.paired[i]+layout.FieldSeparator
 		case s.Column == "" && !tab.Has(s.Field):
-			return result, fault.New(fault.NotFound, "", fault.NoOffset, "the catalog has the fields %q", t.paired)
+			return result, fault.New(fault.NotFound, "", "the catalog has the fields %q", t.paired)
 		case s.Column == "":
 			name = s.Field
 		}
@@ -106,7 +106,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
 		return result, err
 	}
 	if s.Blob != "" && result.kind != Text {
-		return result, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", result.kind)
+		return result, fault.New(fault.Unsupported, "column "+name, "holds %ss, not paths", result.kind)
 	}
 	raster := s.Kind == Raster && result.kind == Text || s.Kind != Text && (len(result.blobs) > 0 || indexed)
 	if s.Kind != Text && !raster && result.kind == Text {
@@ -115,7 +115,7 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
 		}
 	}
 	if !raster && column.Opaque {
-		return result, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are not a string")
+		return result, fault.New(fault.Unsupported, "column "+name, "holds bytes that are not a string")
 	}
 	if raster {
 		result.kind = Raster
@@ -135,7 +135,7 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 		return nil, err
 	}
 	if len(names) == 0 || patterns[0].Stars() {
-		return nil, fault.New(fault.Unsupported, "pattern", fault.NoOffset, "%q must have names of columns, such as "+
+		return nil, fault.New(fault.Unsupported, "pattern", "%q must have names of columns, such as "+
 			"{%s}, and no *: files are not searched for the rows of a table", pattern, t.table.Names()[0])
 	}
 	from := make([]*columns.Column, len(names))
@@ -144,7 +144,7 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 			return nil, err
 		}
 		if kind := from[i].Kind; kind != Text && kind != Int || from[i].Unit != 0 {
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+			return nil, fault.New(fault.Unsupported, "column "+name,
 				"it must hold strings or whole numbers to be a part of a path")
 		}
 	}
@@ -194,8 +194,7 @@ func blobColumns(tab *columns.Table, named string, catalog bool, prefix string) 
 		case err != nil:
 			return nil, err
 		case column.Kind != Text:
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not blobs",
-				column.Kind)
+			return nil, fault.New(fault.Unsupported, "column "+name, "holds %ss, not blobs", column.Kind)
 		}
 		out = append(out, column)
 	}
@@ -245,7 +244,7 @@ func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, er
 		return nil
 	})
 	if err == nil && first[0] != "" && first[1] != "" {
-		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+		err = fault.New(fault.Unsupported, "column "+name,
 			"row %d, %q, names a raster and row %d, %q, does not: set the field's kind to "+
 				"\"raster\" or \"text\"", rows[1], fault.Short(first[1]), rows[0], fault.Short(first[0]))
 	}
@@ -313,7 +312,7 @@ func (t *Table) asset(ctx context.Context, f *fieldColumns, row int64) (Asset, e
 		ctx := WithBeside(context.WithValue(ctx, namesKey{}, t.beside), t.listed)
 		opened, err := OpenSmall(ctx, t.opener, uri, asset.Known(), f.axes, t.maxChunk)
 		if err == nil && IsVirtual(opened.Index) && asset.Size > 0 && asset.Size != opened.Size {
-			err = opened.Fault(fault.New(fault.Corrupt, "file", fault.NoOffset,
+			err = opened.Fault(fault.New(fault.Corrupt, "file",
 				"%d bytes; it had %d bytes when it was listed or indexed", opened.Size, asset.Size))
 		}
 		return opened, err
@@ -383,7 +382,7 @@ func (r *rowReader) part() string { return fmt.Sprintf("field %q row %d", r.fiel
 
 func (r *rowReader) fail(kind fault.Kind, format string, args ...any) {
 	if r.err == nil {
-		r.err = fault.New(kind, r.part(), fault.NoOffset, format, args...)
+		r.err = fault.New(kind, r.part(), format, args...)
 	}
 }
 
@@ -410,7 +409,7 @@ func (r *rowReader) version(f *fieldColumns, a *Asset) {
 }
 
 func noField(s Source, k fault.Kind, format string, args ...any) error {
-	return fault.New(k, fmt.Sprintf("field %q", s.Field), fault.NoOffset, format, args...)
+	return fault.New(k, fmt.Sprintf("field %q", s.Field), format, args...)
 }
 
 // memberAt is a raster inside a container, as a row of a catalog describes it.
@@ -443,7 +442,7 @@ func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 		size = math.MaxInt64
 	}
 	if m.length > size-m.offset {
-		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
+		return a, a.Fault(fault.At(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
 	}
 	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
 	// The index has the member's own offsets: it is checked before it is shifted, so a raster cannot read its
@@ -493,7 +492,7 @@ func (n *NamesParser) Parse(row int64, text []byte, bands int) ([]string, error)
 }
 
 func corruptNames(row int64, format string, args ...any) error {
-	return fault.New(fault.Corrupt, fmt.Sprintf("names of bands in row %d", row), fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, fmt.Sprintf("names of bands in row %d", row), format, args...)
 }
 
 // NamesText returns names of bands as a catalog has them, a JSON array, or "" for no names.

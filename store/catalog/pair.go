@@ -106,7 +106,7 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 	}
 	switch {
 	case len(all) == 0:
-		return nil, 0, fault.New(fault.NotFound, "pattern", fault.NoOffset,
+		return nil, 0, fault.New(fault.NotFound, "pattern",
 			"%q has no name such as {id}, which stands for any text", texts[0])
 	case !slices.ContainsFunc(fields, func(s Source) bool { return s.Pattern != "" && !s.Beside }):
 		i := slices.IndexFunc(fields, func(s Source) bool { return s.Beside })
@@ -116,9 +116,8 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 		return nil, 0, noField(fields[lacking], fault.Unsupported, "the files of one field are the samples, and "+
 			"all fields that have the names {%s} may lack: give one that each sample has", strings.Join(all, "}, {"))
 	case first < 0:
-		return nil, 0, fault.New(fault.NotFound, "patterns", fault.NoOffset, "no field of files has all of the names "+
-			"{%s}: each file of such a field is a sample, and * stands for text that need not agree",
-			strings.Join(all, "}, {"))
+		return nil, 0, fault.New(fault.NotFound, "patterns", "no field of files has all of the names {%s}: each file "+
+			"of such a field is a sample, and * stands for text that need not agree", strings.Join(all, "}, {"))
 	}
 	leading := files[first].pattern.Names()
 	for _, m := range files {
@@ -275,7 +274,7 @@ func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int,
 	}
 	t.dropped, t.example = len(found.incomplete), found.example()
 	if lead.leaveOut(found.incomplete); len(lead.keys) == 0 {
-		return fault.New(fault.NotFound, "dataset", fault.NoOffset,
+		return fault.New(fault.NotFound, "dataset",
 			"no id has a file or array for every field: %d lack one, such as %s", t.dropped, t.example)
 	}
 	return nil

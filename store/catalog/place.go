@@ -87,7 +87,7 @@ func (a *Asset) Unplaced(need string) error {
 	default:
 		return nil
 	}
-	return fault.New(fault.Unsupported, "place", fault.NoOffset, "%s, %s%s", what, need, way)
+	return fault.New(fault.Unsupported, "place", "%s, %s%s", what, need, way)
 }
 
 // box returns the place with the corners of the smallest box around it.
@@ -127,7 +127,7 @@ func SameGround(first, other *Asset) error {
 	}
 	stated := there
 	fail := func(format string, args ...any) error {
-		return fault.New(fault.Misplaced, "place", fault.NoOffset, "it lies at %s and %s "+
+		return fault.New(fault.Misplaced, "place", "it lies at %s and %s "+
 			"at %s: "+format, append([]any{&stated, first.Name(), &here}, args...)...)
 	}
 	sameCRS := here.SameCRS(&there)

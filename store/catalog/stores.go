@@ -90,11 +90,11 @@ func (t *Table) image(a Asset, row int64) (Asset, error) {
 	}
 	switch n := raster.Len(); {
 	case t.images == nil && n != 1:
-		return a, fault.WithFile(fault.New(fault.Unsupported, "dimensions", fault.NoOffset,
+		return a, fault.WithFile(fault.New(fault.Unsupported, "dimensions",
 			"%d images along n: the first store has no such axis, so that each is one sample", n), a.URI)
 	case t.images != nil:
 		if image = int64(t.images[row]); image >= n {
-			return a, fault.WithFile(fault.New(fault.Corrupt, "dimensions", fault.NoOffset,
+			return a, fault.WithFile(fault.New(fault.Corrupt, "dimensions",
 				"%d images along n, more when the dataset was opened", n), a.URI)
 		}
 	}
@@ -172,10 +172,10 @@ func (t *Table) imagesOf(ctx context.Context, row int64) (int64, error) {
 		switch {
 		case raster == nil:
 		case raster.Len() > storeImages:
-			return 0, fault.WithFile(fault.New(fault.Limit, "dimensions", fault.NoOffset,
+			return 0, fault.WithFile(fault.New(fault.Limit, "dimensions",
 				"%d images along n, at most %d of each of several stores", raster.Len(), storeImages), asset.URI)
 		case first != "" && raster.Len() != count:
-			return 0, fault.WithFile(fault.New(fault.Unsupported, "dimensions", fault.NoOffset,
+			return 0, fault.WithFile(fault.New(fault.Unsupported, "dimensions",
 				"%d images along n, %d in %s", raster.Len(), count, first), asset.URI)
 		default:
 			count, first = raster.Len(), asset.URI

@@ -74,7 +74,7 @@ func TestPartsOfErrors(t *testing.T) {
 		for member, want := range map[string]string{"": "tile", "m": "sample m tile"} {
 			a := Asset{URI: "a.zip", Member: member}
 			var got *fault.Error
-			err := a.Fault(fault.New(fault.Corrupt, "tile", off, "bad"))
+			err := a.Fault(fault.At(fault.Corrupt, "tile", off, "bad"))
 			if !errors.As(err, &got) || got.Off != off || got.Part != want || got.File != "a.zip" {
 				t.Errorf("%q at %d: %+v", member, off, got)
 			}

@@ -28,7 +28,7 @@ var OpenVirtual = func(ctx context.Context, o source.Opener, r source.Reader, ur
 }
 
 // errVirtualPart is the error of a virtual raster inside another file.
-var errVirtualPart = fault.New(fault.Unsupported, "VRT", fault.NoOffset,
+var errVirtualPart = fault.New(fault.Unsupported, "VRT",
 	"a virtual raster inside another file is not read: the files that it names do not lie beside it")
 
 // opensOne reports whether an opener opens single objects, so no file lies beside another.

@@ -80,15 +80,15 @@ func notHDF5(ctx context.Context, r source.Reader) error {
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte("CDF")):
-		return fault.New(fault.Unsupported, "file", 0, "it is NetCDF-3, which is not read: convert it, as by "+
+		return fault.At(fault.Unsupported, "file", 0, "it is NetCDF-3, which is not read: convert it, as by "+
 			"'nccopy -k nc4 OLD NEW'")
 	case bytes.HasPrefix(head, []byte("\x0e\x03\x13\x01")):
-		return fault.New(fault.Unsupported, "file", 0, "it is HDF4, which is not read: convert its variables by the "+
+		return fault.At(fault.Unsupported, "file", 0, "it is HDF4, which is not read: convert its variables by the "+
 			"names that 'gdalinfo FILE' lists, as by 'gdal_translate -of COG NAME OUT.tif'")
 	case magic.OfBytes(head) != "":
-		return fault.New(fault.Unsupported, "file", 0, "it is %s, not an HDF5 file", magic.OfBytes(head))
+		return fault.At(fault.Unsupported, "file", 0, "it is %s, not an HDF5 file", magic.OfBytes(head))
 	}
-	return fault.New(fault.Corrupt, "superblock", 0, "it does not begin like an HDF5 file")
+	return fault.At(fault.Corrupt, "superblock", 0, "it does not begin like an HDF5 file")
 }
 
 // isPlaceholder reports whether a dataset only stands for a netCDF-4 dimension without coordinates.
@@ -165,11 +165,11 @@ const datasetPart = "dataset"
 func (o *opened) array(p string, n *format.Node, number *format.Datatype) (*zarr.Foreign, error) {
 	d := n.Dataset
 	if number == nil {
-		return nil, fault.New(fault.Unsupported, datasetPart, fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, datasetPart,
 			"elements of type %v of %d bytes: arrays of numbers and booleans are read", d.Type.Class, d.Type.Size)
 	}
 	if d.Null {
-		return nil, fault.New(fault.Unsupported, datasetPart, fault.NoOffset, "it has no elements (a null dataspace)")
+		return nil, fault.New(fault.Unsupported, datasetPart, "it has no elements (a null dataspace)")
 	}
 	shape, chunks := d.Shape, d.Chunked()
 	if n := int64(d.Type.Size / number.Size); n > 1 {
@@ -198,7 +198,7 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype) (*zarr
 	for _, f := range d.Filters {
 		name, ok := filters[f.ID]
 		if !ok {
-			return nil, fault.New(fault.Unsupported, datasetPart, fault.NoOffset,
+			return nil, fault.New(fault.Unsupported, datasetPart,
 				"filter %d (%s): deflate, shuffle, fletcher32, lzf, blosc and zstd are read", f.ID, f.Name)
 		}
 		filter := zarr.Filter{Name: name, Size: d.Type.Size}
@@ -383,7 +383,7 @@ func (f *chunkFinder) read(ctx context.Context) (format.Chunks, error) {
 		}
 		defer r.Close()
 		if r.Size() != f.o.object.Size {
-			return nil, fault.New(fault.Corrupt, "file", fault.NoOffset, "it has %d bytes, %d when it was opened",
+			return nil, fault.New(fault.Corrupt, "file", "it has %d bytes, %d when it was opened",
 				r.Size(), f.o.object.Size)
 		}
 		return f.d.Chunks(ctx, r, func(n int64) error { return f.o.Hold(ctx, n) })

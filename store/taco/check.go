@@ -26,7 +26,7 @@ func check(ctx context.Context, c *store.Check, path string) error {
 	case report.Files == 0 && dataset.Form() == TacocatFile: // it may be kept alone, for queries
 		c.Notes = append(c.Notes, path+": none of its source files is there: only the tables are checked")
 	default:
-		err = fault.WithFile(fault.New(fault.NotFound, "source file", fault.NoOffset,
+		err = fault.WithFile(fault.New(fault.NotFound, "source file",
 			"is not there: the catalog lacks %d of its files", len(report.Absent)), report.Absent[0])
 	}
 	if err != nil || !c.Pixels && !dataset.Form().Unchecked() {

@@ -28,7 +28,7 @@ func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err 
 	index := image.Index
 	number, err := ownChunk(index, e)
 	if err == nil && (index.BigEndian || len(index.Params) > 0 || index.Packed != 0 || index.Reversed) {
-		err = fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset,
+		err = fault.WithFile(fault.At(fault.Unsupported, "chunk "+e.Path, e.Offset,
 			"single chunks of big-endian TIFFs, of samples of odd widths, or of the codec %s with parameters, "+
 				"cannot be read", index.Codec), e.URI)
 	}
@@ -61,7 +61,7 @@ func chunkIndex(x *chunk.Index, k int) int {
 // ownChunk returns the number of a chunk in the index of its sample, which must have it at the same place.
 func ownChunk(x *chunk.Index, e Entry) (int, error) {
 	bad := func(format string, args ...any) (int, error) {
-		return 0, fault.WithFile(fault.New(fault.Corrupt, "chunk "+e.Path, e.Offset, format, args...), e.URI)
+		return 0, fault.WithFile(fault.At(fault.Corrupt, "chunk "+e.Path, e.Offset, format, args...), e.URI)
 	}
 	if e.Number >= len(x.Ranges) {
 		return bad("the chunks of the sample are 0 to %d", len(x.Ranges)-1)
@@ -152,7 +152,7 @@ func (d *Dataset) verifyHeader(ctx context.Context, e Entry, h *Headers) error {
 		file, _, err = catalog.OpenAsset(ctx, Alone(d.opener, e), e.URI, 0)
 	}
 	bad := func(what string) error {
-		return fault.New(fault.Corrupt, "", fault.NoOffset, "its row has %s of another file", what)
+		return fault.New(fault.Corrupt, "", "its row has %s of another file", what)
 	}
 	switch {
 	case err != nil:
@@ -218,7 +218,7 @@ func (d *Dataset) image(ctx context.Context, e Entry) (*tiff.Image, error) {
 // range is where the chunk lies in the file. It reads the header of the chunk's sample once.
 func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (*chunk.Index, error) {
 	if e.Of == nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"),
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, "is not a chunk"),
 			e.URI)
 	}
 	image, err := d.image(ctx, *e.Of)

@@ -144,7 +144,7 @@ func (d *Dataset) sameHierarchy(ctx context.Context) error {
 		same := container.Levels() == first.Levels() && container.IDColumn == first.IDColumn &&
 			container.Tree.Same(first.Tree) && slices.Equal(namesOf(first), namesOf(container))
 		if i > 0 && !same {
-			return fault.WithFile(fault.New(fault.Unsupported, "taco:pit_schema", fault.NoOffset,
+			return fault.WithFile(fault.New(fault.Unsupported, "taco:pit_schema",
 				"its hierarchy is another than that of %s: they cannot be joined", first.URI), container.URI)
 		}
 	}

@@ -37,7 +37,7 @@ func HeadersOf(ctx context.Context, t *tables.Table, column string) (*Headers, e
 		if values.Kind() == tables.Binary {
 			headers.indexes = append(headers.indexes, values)
 		} else if column != "" {
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+			return nil, fault.New(fault.Unsupported, "column "+name,
 				"holds values of type %v, not blobs", values.Type())
 		}
 	}

@@ -88,7 +88,7 @@ func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) 
 // names, or have others, is fault.NotFound.
 func (d *Dataset) LevelRows(ctx context.Context, name string) (level int, rows []int, err error) {
 	if d.LevelNames() == nil {
-		return 0, nil, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
+		return 0, nil, fault.WithFile(fault.New(fault.NotFound, "level",
 			"no level %.80q: the levels are 0 to %d", name, d.Levels()-1), d.name())
 	}
 	for i, part := range d.parts {

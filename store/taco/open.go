@@ -115,7 +115,7 @@ func identify(ctx context.Context, o source.Opener, uri string) (f *containerFor
 		if !isHTMLPage(uri, from.Head) {
 			noun := magic.OfName(uri)
 			if noun != "" && noun != magic.ZIP && begins("PK\x03\x04")(from.Head) {
-				return nil, from, errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0, "%s",
+				return nil, from, errors.Join(fault.WithFile(fault.At(fault.Unsupported, "file", 0, "%s",
 					cmp.Or(magic.Refusal(uri), "is not a container: it is "+noun)), uri), from.File.Close())
 			}
 			for i := range formats {
@@ -125,7 +125,7 @@ func identify(ctx context.Context, o source.Opener, uri string) (f *containerFor
 			}
 			return nil, from, nil
 		}
-		err = errors.Join(fault.New(fault.Unsupported, "file", 0,
+		err = errors.Join(fault.At(fault.Unsupported, "file", 0,
 			"is not a container: it begins like an HTML page"), from.File.Close())
 	}
 	from.File = nil
@@ -284,7 +284,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {
 			// A local directory exists, so the message must name the missing files in it.
-			err = fault.New(fault.Unsupported, "folder", fault.NoOffset,
+			err = fault.New(fault.Unsupported, "folder",
 				"is not a container: it has neither COLLECTION.json nor METADATA")
 		}
 		return nil, fault.WithFile(err, uri)
@@ -292,10 +292,10 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	from.Base = cmp.Or(o.BasePath, parent(uri))
 	switch {
 	case format == nil:
-		return nil, errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0,
+		return nil, errors.Join(fault.WithFile(fault.At(fault.Unsupported, "file", 0,
 			"is not a container: its first bytes are of no known format"), uri), from.File.Close())
 	case format.form == Tacollection && listed:
-		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is listed by another TACOLLECTION.json")
+		err = fault.New(fault.Corrupt, "TACOLLECTION.json", "is listed by another TACOLLECTION.json")
 		return nil, errors.Join(fault.WithFile(err, uri), from.File.Close())
 	case format.form == Tacollection:
 		return d.openCollection(ctx, from, o)
@@ -325,7 +325,7 @@ func catalogIn(ctx context.Context, o source.Opener, uri string) string {
 // notFound gives an error of the system its kind if the file does not exist.
 func notFound(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && fault.KindOf(err) == 0 {
-		return fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
+		return fault.Wrap(fault.NotFound, "file", err)
 	}
 	return err
 }

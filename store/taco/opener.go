@@ -59,7 +59,7 @@ func openMember(ctx context.Context, o source.Opener, uri string) (source.Reader
 		file, err := Section(ctx, o, sample)
 		return &prefixed{file, string(head), max(int64(len(head)), readAhead)}, err
 	case sample.Kind == Folder:
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+sample.Path, fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+sample.Path,
 			"is a folder: only files have bytes"), container)
 	}
 	return Section(ctx, o, sample)
@@ -93,7 +93,7 @@ func (p *prefixed) Size() int64 { return p.start + p.Reader.Size() }
 // ReadAt implements source.Reader.
 func (p *prefixed) ReadAt(ctx context.Context, b []byte, off int64) error {
 	if off < 0 || off > p.Size() || int64(len(b)) > p.Size()-off {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the sample's %d", len(b), p.Size())
+		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the sample's %d", len(b), p.Size())
 	}
 	if off < p.start {
 		before := b[:min(int64(len(b)), p.start-off)]

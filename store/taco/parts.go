@@ -89,7 +89,7 @@ func (d *Dataset) wholeSets() error {
 		sets[whole][number] = container
 		for _, other := range sets[whole] {
 			if other.Partitions != container.Partitions {
-				return fault.WithFile(fault.New(fault.Corrupt, "header", 18,
+				return fault.WithFile(fault.At(fault.Corrupt, "header", 18,
 					"split into %d files, but %d according to %s", container.Partitions, other.Partitions, other.URI),
 					container.URI)
 			}
@@ -105,7 +105,7 @@ func (d *Dataset) wholeSets() error {
 		for set[missing] != nil {
 			missing++
 		}
-		return fault.WithFile(fault.New(fault.NotFound, "part "+strconv.Itoa(missing), fault.NoOffset,
+		return fault.WithFile(fault.New(fault.NotFound, "part "+strconv.Itoa(missing),
 			"%d of %d parts of %s are opened", len(set), first.Partitions, whole), first.URI)
 	}
 	return nil

@@ -56,7 +56,7 @@ func (p *pooledOpener) Open(ctx context.Context, uri string) (source.Reader, err
 
 // errChanged returns the error for a file that differs from the version read before.
 func errChanged(uri string) error {
-	return fault.WithFile(fault.New(fault.Corrupt, "file", fault.NoOffset, "it changed since it was opened"), uri)
+	return fault.WithFile(fault.New(fault.Corrupt, "file", "it changed since it was opened"), uri)
 }
 
 // OpenKnown implements source.KnownOpener. These readers are not pooled, because their users close them soon.

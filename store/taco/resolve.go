@@ -186,7 +186,7 @@ func partName(path string) string {
 }
 
 func (d *Dataset) missing(path, what string) error {
-	return fault.WithFile(fault.New(fault.NotFound, partName(path), fault.NoOffset, "%s", what), d.name())
+	return fault.WithFile(fault.New(fault.NotFound, partName(path), "%s", what), d.name())
 }
 
 // step finds the sample that a key begins with, and returns the rest of the key.
@@ -276,8 +276,7 @@ func (d *Dataset) position(ctx context.Context, s *siblings, text string) (level
 		}
 		visible++
 	}
-	return levelRow{}, fault.New(fault.NotFound, "", fault.NoOffset,
-		"no position #%s: the positions are #0 to #%d", text, visible-1)
+	return levelRow{}, fault.New(fault.NotFound, "", "no position #%s: the positions are #0 to #%d", text, visible-1)
 }
 
 // noSuchID returns an error that lists some of the existing ids.
@@ -296,7 +295,7 @@ func (d *Dataset) noSuchID(ctx context.Context, s *siblings, key string) error {
 	if len(ids) == 0 {
 		ids = []string{"none"}
 	}
-	return fault.New(fault.NotFound, "", fault.NoOffset, "no id %q: the ids are %s", key, strings.Join(ids, ", "))
+	return fault.New(fault.NotFound, "", "no id %q: the ids are %s", key, strings.Join(ids, ", "))
 }
 
 // chunk returns the chunk at the end of a key, "lrf::3": of the sample before it, or of the

@@ -71,8 +71,7 @@ func ParseSensor(text string) (Sensor, error) {
 	}
 	list, ok := strings.CutSuffix(rest, "]")
 	if !ok || strings.TrimSpace(list) == "" {
-		return sensor, fault.New(fault.Corrupt, "sensor", fault.NoOffset, "%.100q is not NAME or NAME[BAND, BAND]",
-			text)
+		return sensor, fault.New(fault.Corrupt, "sensor", "%.100q is not NAME or NAME[BAND, BAND]", text)
 	}
 	names := strings.Split(list, ",")
 	for i := range names {
@@ -108,7 +107,7 @@ func (s Sensor) Pick(names ...string) ([]int, error) {
 			for i, b := range s.Bands {
 				names[i] = b.Name
 			}
-			return nil, fault.New(fault.NotFound, "sensor "+s.Name, fault.NoOffset, "no band %q: the bands are %s",
+			return nil, fault.New(fault.NotFound, "sensor "+s.Name, "no band %q: the bands are %s",
 				name, strings.Join(names, ", "))
 		}
 	}

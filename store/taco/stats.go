@@ -53,8 +53,7 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	}
 	found := slices.IndexFunc(shapeColumns, func(name string) bool { return table.Index(name) >= 0 })
 	if found < 0 {
-		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no column of shapes (%v)",
-			shapeColumns), k)
+		return nil, d.inLevel(fault.New(fault.NotFound, "", "no column of shapes (%v)", shapeColumns), k)
 	}
 	if p.shapes, err = lists(ctx, table, shapeColumns[found]); err != nil {
 		return nil, fault.WithFile(err, d.name())
@@ -70,8 +69,7 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	}
 	// A component without statistics needs to be an error, since its mean would be NaN.
 	if p.n == 0 {
-		return nil, d.inLevel(fault.New(fault.NotFound, "", fault.NoOffset, "no sample %q has statistics",
-			component), k)
+		return nil, d.inLevel(fault.New(fault.NotFound, "", "no sample %q has statistics", component), k)
 	}
 	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n}
 	for _, band := range p.bands {
@@ -80,8 +78,7 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	}
 	// Sums of squares may overflow although every value is finite: NaN must not reach a normaliser.
 	if slices.ContainsFunc(slices.Concat(out.Mean, out.Std), isNotFinite) {
-		return nil, d.inLevel(fault.New(fault.Unsupported, "", fault.NoOffset,
-			"the statistics are too large to be pooled"), k)
+		return nil, d.inLevel(fault.New(fault.Unsupported, "", "the statistics are too large to be pooled"), k)
 	}
 	return out, nil
 }
@@ -135,7 +132,7 @@ func lists(ctx context.Context, t *tables.Table, name string) (*tables.Vector, e
 	}
 	if ty := values.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.Float64 && ty.Elem.Kind != tables.Int64 &&
 		ty.Elem.Kind != tables.Uint64 {
-		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want lists of numbers", ty)
+		return nil, fault.New(fault.Corrupt, "column "+name, "has type %v, want lists of numbers", ty)
 	}
 	return values, nil
 }
@@ -206,8 +203,7 @@ func geotiffStats(ctx context.Context, t *tables.Table) (*tables.Vector, error) 
 	}
 	if ty := values.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.List ||
 		ty.Elem.Elem.Kind != tables.Float64 {
-		return nil, fault.New(fault.Corrupt, "column "+geotiffColumn, fault.NoOffset,
-			"has type %v, want lists of lists of floats", ty)
+		return nil, fault.New(fault.Corrupt, "column "+geotiffColumn, "has type %v, want lists of lists of floats", ty)
 	}
 	return values, nil
 }
@@ -224,11 +220,11 @@ func (p *pool) row(row int) (v [4][]float64, valid []float64, err error) {
 		}
 		var ok bool
 		if v[i], ok = numbers(values, row); !ok || len(v[i]) != len(v[0]) {
-			return v, nil, fault.New(fault.Corrupt, "column "+statsColumns[i], fault.NoOffset,
+			return v, nil, fault.New(fault.Corrupt, "column "+statsColumns[i],
 				"%d values, but %s has %d", len(v[i]), statsColumns[0], len(v[0]))
 		}
 		if b := slices.IndexFunc(v[i], isNotFinite); b >= 0 {
-			return v, nil, fault.New(fault.Unsupported, "column "+statsColumns[i], fault.NoOffset,
+			return v, nil, fault.New(fault.Unsupported, "column "+statsColumns[i],
 				"%v for band %d, which cannot be pooled", v[i][b], b)
 		}
 	}
@@ -237,7 +233,7 @@ func (p *pool) row(row int) (v [4][]float64, valid []float64, err error) {
 
 func (p *pool) geotiffRow(row int) (v [4][]float64, valid []float64, err error) {
 	bad := func(k fault.Kind, format string, args ...any) ([4][]float64, []float64, error) {
-		return [4][]float64{}, nil, fault.New(k, "column "+geotiffColumn, fault.NoOffset, format, args...)
+		return [4][]float64{}, nil, fault.New(k, "column "+geotiffColumn, format, args...)
 	}
 	if p.geotiff.Null(row) {
 		return v, nil, nil
@@ -283,19 +279,18 @@ func (p *pool) add(row int) error {
 	}
 	shape, ok := numbers(p.shapes, row)
 	if p.shapes.Null(row) || !ok || len(shape) < 2 {
-		return fault.New(fault.Corrupt, "shape", fault.NoOffset, "%v is not [bands, rows, columns]", shape)
+		return fault.New(fault.Corrupt, "shape", "%v is not [bands, rows, columns]", shape)
 	}
 	w := shape[len(shape)-2] * shape[len(shape)-1]
 	if !(w > 0) || math.IsInf(w, 0) {
-		return fault.New(fault.Corrupt, "shape", fault.NoOffset, "%v has no number of pixels", shape)
+		return fault.New(fault.Corrupt, "shape", "%v has no number of pixels", shape)
 	}
 	if p.n == 0 {
 		p.bands = make([]moments, len(v[0]))
 		p.min, p.max = append(p.min, v[2]...), append(p.max, v[3]...)
 	}
 	if len(v[0]) != len(p.bands) {
-		return fault.New(fault.Unsupported, "stats", fault.NoOffset, "%d bands, but earlier rows have %d",
-			len(v[0]), len(p.bands))
+		return fault.New(fault.Unsupported, "stats", "%d bands, but earlier rows have %d", len(v[0]), len(p.bands))
 	}
 	p.n++
 	for b := range p.bands {

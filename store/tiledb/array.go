@@ -126,14 +126,14 @@ func (s *Schema) appendBox(b []byte, box Box) []byte {
 // box with more cells than Options.MaxResult is fault.Limit.
 func (a *Array) Shape(b Box) (shape []int, cells int, err error) {
 	if !a.Schema.Dense {
-		return nil, 0, fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "a sparse array has no shape")
+		return nil, 0, fault.New(fault.Unsupported, "sub-array", "a sparse array has no shape")
 	}
 	if err := a.Schema.check(b); err != nil {
 		return nil, 0, err
 	}
 	shape, count := b.shape(a.o.MaxResult)
 	if count == 0 {
-		return nil, 0, fault.New(fault.Limit, "sub-array", fault.NoOffset, "more than %d cells", a.o.MaxResult)
+		return nil, 0, fault.New(fault.Limit, "sub-array", "more than %d cells", a.o.MaxResult)
 	}
 	return shape, int(count), nil
 }

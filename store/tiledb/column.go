@@ -172,7 +172,7 @@ func (c *openColumn) tile(ctx context.Context, tile int64, first, last int) (til
 	reader := c.r
 	count := c.f.cells(reader.a.Schema, tile)
 	if count > uint64(reader.a.o.MaxTile)/uint64(c.size) {
-		return tileData{}, c.fault(tile, fault.New(fault.Limit, "", 0, "%d cells of %d bytes, at most %d bytes", count,
+		return tileData{}, c.fault(tile, fault.At(fault.Limit, "", 0, "%d cells of %d bytes, at most %d bytes", count,
 			c.size, reader.a.o.MaxTile))
 	}
 	size := count * uint64(c.size)
@@ -191,7 +191,7 @@ func (c *openColumn) varTile(ctx context.Context, tile int64, first, last int) (
 	reader := c.r
 	count := c.f.cells(reader.a.Schema, tile)
 	if count > uint64(reader.a.o.MaxTile)/8 {
-		return tileData{}, c.fault(tile, fault.New(fault.Limit, "", 0, "%d cells", count))
+		return tileData{}, c.fault(tile, fault.At(fault.Limit, "", 0, "%d cells", count))
 	}
 	decoded := tileData{end: c.sizes[tile]}
 	if c.together {

@@ -149,13 +149,13 @@ func (l *arrayLister) consolidated(_ string, b []byte) error {
 		pos := int64(len(whole) - len(b))
 		end := bytes.IndexByte(b, '\n')
 		if end < 0 {
-			return fault.New(fault.Corrupt, part, pos, "a line without an end")
+			return fault.At(fault.Corrupt, part, pos, "a line without an end")
 		}
 		name := lastName(string(b[:end]))
 		b = b[end+1:]
 		if strings.HasSuffix(name, deleteSuffix) || strings.HasSuffix(name, updateSuffix) {
 			if len(b) < 8 || binary.LittleEndian.Uint64(b) > uint64(len(b)-8) {
-				return fault.New(fault.Corrupt, part, pos, "the condition of %s passes the end of the file", name)
+				return fault.At(fault.Corrupt, part, pos, "the condition of %s passes the end of the file", name)
 			}
 			b = b[8+binary.LittleEndian.Uint64(b):]
 		}

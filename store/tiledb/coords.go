@@ -128,7 +128,7 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 			// A cell outside the box of its tile is an error, because searches by box would miss it.
 			if row := outside(cells.coords[d*cells.cells:(d+1)*cells.cells], i); row >= 0 {
 				file := files.columns[min(d, len(files.columns)-1)] // formats 3 and 4 have one for all dimensions
-				return file.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset,
+				return file.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row),
 					"coordinate %s of dimension %d is outside the bounding box of its tile",
 					schema.Type(d).FormatCoord(cells.coords[d*cells.cells+row]), d))
 			}

@@ -462,7 +462,7 @@ type memStore struct {
 func (m *memStore) Open(_ context.Context, uri string) (source.Reader, error) {
 	b, ok := m.files[uri]
 	if !ok {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "no such file"), uri)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "file", "no such file"), uri)
 	}
 	return &counted{corpus.Mem{B: b}, m, filepath.Base(uri)}, nil
 }

@@ -31,7 +31,7 @@ func (c *byteCursor) fault(kind fault.Kind, off int, format string, args ...any)
 	if c.base != fault.NoOffset {
 		pos += c.base
 	}
-	return fault.New(kind, c.part, pos, format, args...)
+	return fault.At(kind, c.part, pos, format, args...)
 }
 
 func (c *byteCursor) rest() int { return len(c.b) - c.off }

@@ -53,7 +53,7 @@ func (f *Fragment) footerBytes(ctx context.Context, r source.Reader) (b []byte, 
 	if !f.x.footerSize && !f.schema.hasText() {
 		size := f.footerSize()
 		if start = r.Size() - size; start < 0 {
-			return nil, 0, fault.New(fault.Corrupt, footerPart, 0, "the file has %d bytes, the footer alone takes %d",
+			return nil, 0, fault.At(fault.Corrupt, footerPart, 0, "the file has %d bytes, the footer alone takes %d",
 				r.Size(), size)
 		}
 		b = make([]byte, size)
@@ -61,7 +61,7 @@ func (f *Fragment) footerBytes(ctx context.Context, r source.Reader) (b []byte, 
 	}
 	tail := min(r.Size(), footerTail)
 	if tail < 8 {
-		return nil, 0, fault.New(fault.Corrupt, footerPart, 0, "the file has %d bytes, a footer's length takes 8", tail)
+		return nil, 0, fault.At(fault.Corrupt, footerPart, 0, "the file has %d bytes, a footer's length takes 8", tail)
 	}
 	b = make([]byte, tail)
 	if err := r.ReadAt(ctx, b, r.Size()-tail); err != nil {
@@ -70,9 +70,9 @@ func (f *Fragment) footerBytes(ctx context.Context, r source.Reader) (b []byte, 
 	size, end := binary.LittleEndian.Uint64(b[tail-8:]), r.Size()-8
 	switch {
 	case size > uint64(end):
-		return nil, 0, fault.New(fault.Corrupt, footerPart, end, "a footer of %d bytes in a file of %d", size, r.Size())
+		return nil, 0, fault.At(fault.Corrupt, footerPart, end, "a footer of %d bytes in a file of %d", size, r.Size())
 	case size > maxFooter:
-		return nil, 0, fault.New(fault.Limit, footerPart, end, "a footer of %d bytes, at most %d", size, maxFooter)
+		return nil, 0, fault.At(fault.Limit, footerPart, end, "a footer of %d bytes, at most %d", size, maxFooter)
 	}
 	start = end - int64(size)
 	if int64(size) <= tail-8 {
@@ -136,8 +136,7 @@ func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
 	schema, err := a.schema(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
 		// A fragment without its schema is damaged: an interrupted write looks different.
-		return nil, fault.New(fault.Corrupt, footerPart, fault.NoOffset,
-			"it needs the schema %s, which is missing", name)
+		return nil, fault.New(fault.Corrupt, footerPart, "it needs the schema %s, which is missing", name)
 	}
 	return schema, err
 }
@@ -147,7 +146,7 @@ func (a *Array) namedSchema(ctx context.Context, name string) (*Schema, error) {
 func (a *Array) match(f *Fragment) error {
 	latest, schema := a.Schema, f.schema
 	bad := func(format string, args ...any) error {
-		return fault.New(fault.Unsupported, footerPart, fault.NoOffset, format, args...)
+		return fault.New(fault.Unsupported, footerPart, format, args...)
 	}
 	if latest == schema {
 		f.attrs = num.Range[int](0, len(latest.Attrs))

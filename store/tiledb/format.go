@@ -67,5 +67,5 @@ func formatOf(v uint32) (formatTraits, bool) {
 
 // errVersion is the error about a format version that is not read.
 func errVersion(part string, off int64, v uint64) error {
-	return fault.New(fault.Unsupported, part, off, "format version %d: %d to %d are read", v, Version, Newest)
+	return fault.At(fault.Unsupported, part, off, "format version %d: %d to %d are read", v, Version, Newest)
 }

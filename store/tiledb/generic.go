@@ -34,7 +34,7 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64,
 	end, limit int64) (*genericTile, error) {
 	end = min(end, r.Size())
 	if off > uint64(end) || end-int64(off) < genericHeader {
-		return nil, fault.New(fault.Corrupt, part, int64(min(off, uint64(r.Size()))),
+		return nil, fault.At(fault.Corrupt, part, int64(min(off, uint64(r.Size()))),
 			"a tile of at least %d bytes at %d reaches past %d", genericHeader, off, end)
 	}
 	pos := int64(off)
@@ -67,10 +67,10 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64,
 	}
 	pipeline, length, err := filter.ParseVersion(head[genericHeader:genericHeader+int(pipe)], version, filterElem)
 	if err == nil && length != int(pipe) {
-		err = fault.New(fault.Corrupt, "filter pipeline", int64(length), "%d bytes follow its end", int(pipe)-length)
+		err = fault.At(fault.Corrupt, "filter pipeline", int64(length), "%d bytes follow its end", int(pipe)-length)
 	}
 	if err == nil && pipeline.Has(filter.AES256GCM) != (enc == aes256gcm) {
-		err = fault.New(fault.Corrupt, "filter pipeline", 0, "its encryption differs from that of the tile")
+		err = fault.At(fault.Corrupt, "filter pipeline", 0, "its encryption differs from that of the tile")
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, part, pos+genericHeader)
@@ -93,7 +93,7 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64,
 func (g *genericTile) decode(d *filter.Decoder, part string) ([]byte, error) {
 	size, _, err := filter.Size(g.stored)
 	if err == nil && uint64(size) != g.size {
-		err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, the header says %d", size, g.size)
+		err = fault.At(fault.Corrupt, "", 0, "its chunks hold %d bytes, the header says %d", size, g.size)
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, part, g.off)

@@ -32,7 +32,7 @@ const imagesPart = "dimensions"
 // attribute must have one number in each cell. Other arrays are fault.Unsupported.
 func (a *Array) Images(attr int, dims string) (*Images, error) {
 	bad := func(format string, args ...any) (*Images, error) {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, fault.NoOffset, format, args...), a.uri)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, format, args...), a.uri)
 	}
 	schema := a.Schema
 	attribute := &schema.Attrs[attr]
@@ -95,7 +95,7 @@ func (m *Images) measure() error {
 			length = uint64(limits[0]) - 1
 		}
 		if length >= uint64(limits[axis]) {
-			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "dimension %q has more than %d cells",
+			return fault.New(fault.Limit, imagesPart, "dimension %q has more than %d cells",
 				schema.Dims[dim].Name, limits[axis])
 		}
 		size[axis], side[axis] = int64(length)+1, int(schema.Dims[dim].Extent)
@@ -162,7 +162,7 @@ func (m *Images) outer(i int64) Box {
 func (m *Images) cells(i int64, b chunk.Box) (Box, error) {
 	g := &m.grid
 	if i < 0 || i >= m.n || !b.Inside(g.Bands, g.Height, g.Width) {
-		return nil, fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, i)
+		return nil, fault.New(fault.NotFound, "window", "box %+v is not inside image %d", b, i)
 	}
 	box := make(Box, len(m.axes))
 	for k, span := range [4][2]int64{{i, i + 1}, {int64(b.B0), int64(b.B1)}, {int64(b.Y0), int64(b.Y1)},

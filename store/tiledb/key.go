@@ -48,12 +48,11 @@ func noKeyFile(err error, name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		kind = fault.NotFound
 	}
-	return fault.WithFile(fault.Wrap(kind, "key file", fault.NoOffset, err), name)
+	return fault.WithFile(fault.Wrap(kind, "key file", err), name)
 }
 
 // errNoKey returns the error for an encrypted array that is read without a key.
 func errNoKey(part string) error {
-	return fault.New(fault.Unsupported, part, fault.NoOffset,
-		"encrypted with AES-256-GCM: set %s to the key of 32 bytes, or %s to the name of a file with it", KeyVar,
-		KeyFileVar)
+	return fault.New(fault.Unsupported, part, "encrypted with AES-256-GCM: set %s to the key of 32 bytes, or %s to "+
+		"the name of a file with it", KeyVar, KeyFileVar)
 }

@@ -38,7 +38,7 @@ type nameStamp struct {
 // name of a fragment of format version v, 5 or later.
 func parseName(name string) (s nameStamp, err error) {
 	bad := func(what string) (nameStamp, error) {
-		return nameStamp{}, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
+		return nameStamp{}, fault.New(fault.Corrupt, "fragment name", "%s", what)
 	}
 	parts := strings.Split(strings.TrimPrefix(name, "__"), "_")
 	if len(parts) == 4 {

@@ -38,7 +38,7 @@ type Reader struct {
 // are read correctly too, with more reads. Calling Ahead without boxes ends the announcement.
 func (r *Reader) Ahead(ctx context.Context, attr int, boxes []Box) error {
 	if !r.a.Schema.Dense {
-		return fault.WithFile(fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "the array is sparse"), r.a.uri)
+		return fault.WithFile(fault.New(fault.Unsupported, "sub-array", "the array is sparse"), r.a.uri)
 	}
 	for _, b := range boxes {
 		if err := r.a.Schema.check(b); err != nil {
@@ -113,7 +113,7 @@ func (r *Reader) openFile(ctx context.Context, uri string, size uint64) (source.
 	}
 	if uint64(src.Size()) < size {
 		src.Close()
-		return nil, fault.New(fault.Corrupt, "file", src.Size(),
+		return nil, fault.At(fault.Corrupt, "file", src.Size(),
 			"the file has %d bytes, the fragment's metadata says %d", src.Size(), size)
 	}
 	return src, nil
@@ -193,12 +193,12 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, n uint64, c 
 // checkSize returns an error if the stored bytes of a tile cannot hold n bytes, which the schema or the metadata says.
 func (r *Reader) checkSize(src []byte, n uint64) error {
 	if n > uint64(r.a.o.MaxTile) {
-		return fault.New(fault.Limit, "", 0, "%d bytes, at most %d", n, r.a.o.MaxTile)
+		return fault.At(fault.Limit, "", 0, "%d bytes, at most %d", n, r.a.o.MaxTile)
 	}
 	// Nothing is allocated before this check, because a small file could otherwise claim much memory.
 	size, _, err := filter.Size(src)
 	if err == nil && uint64(size) != n {
-		err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, %d expected", size, n)
+		err = fault.At(fault.Corrupt, "", 0, "its chunks hold %d bytes, %d expected", size, n)
 	}
 	return err
 }

@@ -248,7 +248,7 @@ func (c *byteCursor) pipeline(what string) filter.Pipeline {
 	}
 	pipeline, length, err := filter.ParseVersion(c.b[c.off:], c.x.version, filterElem)
 	if err == nil && pipeline.Has(filter.AES256GCM) {
-		err = fault.New(fault.Corrupt, "filter pipeline", 0, "a schema must not list the encryption filter")
+		err = fault.At(fault.Corrupt, "filter pipeline", 0, "a schema must not list the encryption filter")
 	}
 	if err != nil {
 		c.bad = fault.WithPart(err, c.part+" "+what, int64(c.off))
@@ -422,7 +422,7 @@ func (s *Schema) readAttrs(c *byteCursor) {
 // measure computes the cells of a dense tile and checks that no tile exceeds the limit.
 func (s *Schema) measure(maxTile int64) error {
 	tooBig := func(what string) error {
-		return fault.New(fault.Limit, schemaPart, fault.NoOffset, "a tile of %s is over %d bytes", what, maxTile)
+		return fault.New(fault.Limit, schemaPart, "a tile of %s is over %d bytes", what, maxTile)
 	}
 	s.tileCells = 1
 	if s.Dense {
@@ -454,8 +454,7 @@ func (s *Schema) measure(maxTile int64) error {
 func (s *Schema) ParseBox(text string) (Box, error) {
 	parts := strings.Split(text, ",")
 	if len(parts) != len(s.Dims) {
-		return nil, fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions",
-			len(parts), len(s.Dims))
+		return nil, fault.New(fault.NotFound, "sub-array", "%d intervals for %d dimensions", len(parts), len(s.Dims))
 	}
 	box := make(Box, len(parts))
 	for d, p := range parts {
@@ -477,15 +476,13 @@ func (s *Schema) ParseBox(text string) (Box, error) {
 // check returns an error if a box is not inside the domain.
 func (s *Schema) check(b Box) error {
 	if len(b) != len(s.Dims) {
-		return fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions",
-			len(b), len(s.Dims))
+		return fault.New(fault.NotFound, "sub-array", "%d intervals for %d dimensions", len(b), len(s.Dims))
 	}
 	for d, interval := range b {
 		dom := s.Dims[d].Domain
 		if interval.Lo > interval.Hi || !dom.covers(interval) {
 			format := s.Type(d).FormatCoord
-			return fault.New(fault.NotFound, "sub-array", fault.NoOffset,
-				"[%s, %s] is not inside dimension %q, [%s, %s]",
+			return fault.New(fault.NotFound, "sub-array", "[%s, %s] is not inside dimension %q, [%s, %s]",
 				format(interval.Lo), format(interval.Hi), s.Dims[d].Name, format(dom.Lo), format(dom.Hi))
 		}
 	}

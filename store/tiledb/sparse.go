@@ -54,7 +54,7 @@ type matches struct {
 func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error) {
 	schema := r.a.Schema
 	if schema.Dense {
-		return nil, fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "the array is dense")
+		return nil, fault.New(fault.Unsupported, "sub-array", "the array is dense")
 	}
 	if err := schema.check(b); err != nil {
 		return nil, err
@@ -135,8 +135,7 @@ func (r *Reader) find(ctx context.Context, all *matches, i int, b Box) error {
 // addText adds a string of the last hit.
 func (f *matches) addText(s []byte) error {
 	if f.textSize += int64(len(s)) + 24; f.textSize > f.maximum {
-		return fault.New(fault.Limit, "sub-array", fault.NoOffset, "strings of cells take more than %d bytes",
-			f.maximum)
+		return fault.New(fault.Limit, "sub-array", "strings of cells take more than %d bytes", f.maximum)
 	}
 	f.texts = append(f.texts, slices.Clone(s))
 	return nil
@@ -155,7 +154,7 @@ func (f *matches) addTime(fr *Fragment, c *tileCells, row int) {
 // add records the rows of a tile.
 func (f *matches) add(fragment int, c *tileCells) error {
 	if int64(len(f.hits)+len(c.rows)) > f.maximum/int64(48+16*f.dims) {
-		return fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells take more than %d bytes",
+		return fault.New(fault.Limit, "sub-array", "%d cells take more than %d bytes",
 			len(f.hits)+len(c.rows), f.maximum)
 	}
 	if len(c.rows) > 0 {

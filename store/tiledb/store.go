@@ -38,7 +38,7 @@ func checkLinks(o source.Opener, uri string, names []string) error {
 		}
 		// Leaving out a link that leads nowhere would silently lose cells.
 		if _, err := openers.RootsOf(o).Stat(pathname.Join(source.LocalPath(uri), name)); err != nil {
-			return fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset,
+			return fault.WithFile(fault.New(fault.Corrupt, "link",
 				"a link named like a fragment leads nowhere: %v", err), uri+"/"+name)
 		}
 	}

@@ -127,8 +127,7 @@ func (v *varCells) add(data []byte, lo, hi uint64) (int, error) {
 		return len(v.arena), nil
 	}
 	if int64(len(v.arena))+int64(hi-lo) > v.limit {
-		return 0, fault.New(fault.Limit, "sub-array", fault.NoOffset,
-			"more than %d bytes of var-length values", v.limit)
+		return 0, fault.New(fault.Limit, "sub-array", "more than %d bytes of var-length values", v.limit)
 	}
 	pos := len(v.arena)
 	v.arena = append(v.arena, data[lo:hi]...)
@@ -141,8 +140,7 @@ func (v *varCells) values(limit int64) (Values, error) {
 	for _, s := range v.spans {
 		size += int64(s.n)
 		if size > limit {
-			return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset,
-				"more than %d bytes of var-length values", limit)
+			return Values{}, fault.New(fault.Limit, "sub-array", "more than %d bytes of var-length values", limit)
 		}
 	}
 	out := Values{Data: make([]byte, 0, size), Offsets: make([]uint64, len(v.spans))}
@@ -162,8 +160,7 @@ func (r *Reader) read(attr, n int, part func(p columnPart, to sink) error) (v Va
 		size = 24 // bytes of bookkeeping for each cell: a span and an offset
 	}
 	if int64(n) > limit/int64(size) {
-		return v, fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells of %d bytes, at most %d bytes", n, size,
-			limit)
+		return v, fault.New(fault.Limit, "sub-array", "%d cells of %d bytes, at most %d bytes", n, size, limit)
 	}
 	if attribute.Var() {
 		cells := &varCells{spans: make([]cellSpan, n), arena: slices.Clone(wanted.fill), fillBytes: len(wanted.fill),
@@ -187,7 +184,7 @@ func (r *Reader) read(attr, n int, part func(p columnPart, to sink) error) (v Va
 // at 0, offsets ascend by whole values, and none exceeds the variable-length data.
 func checkOffsets(offs []byte, first, last, size int, varSize uint64) error {
 	bad := func(i int, format string, args ...any) error {
-		return fault.New(fault.Corrupt, "offset of cell "+strconv.Itoa(i), fault.NoOffset, format, args...)
+		return fault.New(fault.Corrupt, "offset of cell "+strconv.Itoa(i), format, args...)
 	}
 	prev := uint64(0)
 	for i := first; i <= min(last+1, len(offs)/8-1); i++ {

@@ -70,7 +70,7 @@ func (v *arrayVerifier) coords(ctx context.Context, f *Fragment) error {
 	}
 	if root := union(tree.levels[0]); !root.intersects(schema.Domain()) ||
 		!f.NonEmpty.covers(root.cut(schema.Domain())) {
-		return fault.WithFile(fault.New(fault.Corrupt, rtreePart, fault.NoOffset,
+		return fault.WithFile(fault.New(fault.Corrupt, rtreePart,
 			"it reaches past the non-empty domain"), f.uri+"/"+metadataName)
 	}
 	v.r.ahead.forget()

@@ -82,7 +82,7 @@ func (v *vanishing) Open(ctx context.Context, uri string) (source.Reader, error)
 	}
 	v.opened[uri] = true
 	if _, err := os.Stat(uri); err != nil { // what is kept open does not count
-		return nil, fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "it is gone"), uri)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "file", "it is gone"), uri)
 	}
 	return v.Store.Open(ctx, uri)
 }

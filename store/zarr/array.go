@@ -102,12 +102,12 @@ func (a *Array) read(ctx context.Context, b []byte, p chunkPlace) (_ []byte, ok 
 	size, limit := file.Size(), a.maxStored()
 	switch {
 	case p.isObject && size > limit:
-		err = fault.New(fault.Limit, "chunk", fault.NoOffset, "%d bytes stored, at most %d", size, limit)
+		err = fault.New(fault.Limit, "chunk", "%d bytes stored, at most %d", size, limit)
 	case p.isObject:
 		p.At = chunk.Range{Len: size}
 	// The file may be another one by now, since its index was read earlier.
 	case p.At.Off > size || p.At.Len > size-p.At.Off:
-		err = fault.New(fault.Corrupt, "shard", p.At.Off, "%d bytes reach past the file's %d", p.At.Len, size)
+		err = fault.At(fault.Corrupt, "shard", p.At.Off, "%d bytes reach past the file's %d", p.At.Len, size)
 	}
 	if err == nil {
 		b = slices.Grow(b[:0], int(p.At.Len))[:p.At.Len]

@@ -31,7 +31,7 @@ const maxCodecs = 16
 // checkChain returns an error if codecs are too many.
 func checkChain(n int) error {
 	if n > maxCodecs {
-		return fault.New(fault.Limit, metaPart, fault.NoOffset, "%d codecs of a chunk, at most %d", n, maxCodecs)
+		return fault.New(fault.Limit, metaPart, "%d codecs of a chunk, at most %d", n, maxCodecs)
 	}
 	return nil
 }

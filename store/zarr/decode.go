@@ -56,7 +56,7 @@ func (d *chunkDecoder) chunk(dst, src []byte, steps []decodeStep) error {
 }
 
 func broken(part, format string, args ...any) error {
-	return fault.New(fault.Corrupt, part, fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, part, format, args...)
 }
 
 func badSize(part string, got, want int) error {

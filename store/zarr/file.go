@@ -52,8 +52,7 @@ func (f *File) Texts(path string, a Foreign, known source.Known,
 	texts func(ctx context.Context, data []byte) ([]string, error)) {
 	made, err := f.array(path, a, known)
 	if err == nil {
-		err = fault.New(fault.Unsupported, "array", fault.NoOffset,
-			"strings: name it as column of a field of kind text or class")
+		err = fault.New(fault.Unsupported, "array", "strings: name it as column of a field of kind text or class")
 	} else {
 		texts = nil
 	}

@@ -70,9 +70,8 @@ func (a *Array) Images(dims string) (*Images, error) {
 		} else {
 			names = strings.Fields(dims)
 		}
-		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, fault.NoOffset,
-			"%s %.200q, of the shape %v: name each dimension once by dims, with n, t, b, y and x; y and x are needed",
-			what, names, a.Shape), a.URI)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, "%s %.200q, of the shape %v: name each "+
+			"dimension once by dims, with n, t, b, y and x; y and x are needed", what, names, a.Shape), a.URI)
 	}
 	images := &Images{a: a, dim: [5]int{-1, -1, -1, -1, -1}}
 	for d, name := range axes {
@@ -91,15 +90,15 @@ func (m *Images) measure() error {
 		}
 		size[axis], side[axis] = m.a.Shape[dim], min(m.a.Chunks[dim], max(m.a.Shape[dim], 1))
 		if size[axis] > limits[axis] {
-			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "%d cells along %s, at most %d", size[axis],
+			return fault.New(fault.Limit, imagesPart, "%d cells along %s, at most %d", size[axis],
 				imageAxes[axis], limits[axis])
 		}
 		if size[axis] < 1 && axis > 0 {
-			return fault.New(fault.Unsupported, imagesPart, fault.NoOffset, "no cells along %s", imageAxes[axis])
+			return fault.New(fault.Unsupported, imagesPart, "no cells along %s", imageAxes[axis])
 		}
 	}
 	if size[1]*size[2] > chunk.MaxPlanes {
-		return fault.New(fault.Limit, imagesPart, fault.NoOffset, "%d steps of time of %d bands, at most %d in all",
+		return fault.New(fault.Limit, imagesPart, "%d steps of time of %d bands, at most %d in all",
 			size[1], size[2], chunk.MaxPlanes)
 	}
 	m.n = size[0]

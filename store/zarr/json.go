@@ -44,7 +44,7 @@ func decode(b []byte, to any) error {
 	decoder.UseNumber()
 	if err := decoder.Decode(to); err != nil {
 		if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return fault.New(fault.Corrupt, metaPart, s.Offset, "%v", err)
+			return fault.At(fault.Corrupt, metaPart, s.Offset, "%v", err)
 		}
 		return corrupt("%v", err)
 	}
@@ -80,10 +80,10 @@ func plainText(b []byte) (text []byte, values int, err error) {
 			}
 		}
 		if depth > maxDepth {
-			return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d levels of nesting", maxDepth)
+			return nil, 0, fault.At(fault.Limit, metaPart, int64(i), "more than %d levels of nesting", maxDepth)
 		}
 		if values > maxValues {
-			return nil, 0, fault.New(fault.Limit, metaPart, int64(i), "more than %d values", maxValues)
+			return nil, 0, fault.At(fault.Limit, metaPart, int64(i), "more than %d values", maxValues)
 		}
 	}
 	if done == 0 {
@@ -133,9 +133,9 @@ func (v jsonObject) text(key string) string {
 }
 
 func corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, metaPart, fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, metaPart, format, args...)
 }
 
 func unsupported(format string, args ...any) error {
-	return fault.New(fault.Unsupported, metaPart, fault.NoOffset, format, args...)
+	return fault.New(fault.Unsupported, metaPart, format, args...)
 }

@@ -57,7 +57,7 @@ func (n *Node) labelArray(ctx context.Context, name string) (*Array, textsOf, er
 		}
 	}
 	if len(found) != 1 {
-		return nil, nil, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset,
+		return nil, nil, fault.WithFile(fault.New(fault.NotFound, "column "+name,
 			"%d arrays of this name; there are %s", len(found), namesOf(list)), n.URI)
 	}
 	if e := n.below[n.prefix+found[0].Path]; e.texts != nil {
@@ -73,7 +73,7 @@ func readLabels(ctx context.Context, a *Array, texts textsOf) (*Labels, error) {
 		rank--
 	}
 	if rank < 1 || rank > 2 || rank == 2 && texts != nil {
-		return nil, fault.New(fault.Unsupported, labelsPart, fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, labelsPart,
 			"an array of the shape %v: labels are (n) or (n, k) numbers, or (n) strings", a.Shape[:max(rank, 0)])
 	}
 	size := int64(a.DType.Size())
@@ -82,7 +82,7 @@ func readLabels(ctx context.Context, a *Array, texts textsOf) (*Labels, error) {
 		return nil, err
 	}
 	if count < 0 {
-		return nil, fault.New(fault.Limit, labelsPart, fault.NoOffset, "more than %d bytes of labels", maxLabels)
+		return nil, fault.New(fault.Limit, labelsPart, "more than %d bytes of labels", maxLabels)
 	}
 	if err := a.options.memory.take(ctx, count*size); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (l *Labels) check() error {
 	}
 	for i := 7; i < len(l.data); i += 8 {
 		if l.data[i] > math.MaxInt8 {
-			return fault.New(fault.Limit, labelsPart, fault.NoOffset, "label %d is over %d", i/8, math.MaxInt64)
+			return fault.New(fault.Limit, labelsPart, "label %d is over %d", i/8, math.MaxInt64)
 		}
 	}
 	return nil

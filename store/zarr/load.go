@@ -21,7 +21,7 @@ func (n *Node) readObject(ctx context.Context, uri string) (v jsonObject, err er
 	defer func() { err = fault.WithFile(err, uri) }()
 	size := file.Size()
 	if size > maxMeta {
-		return nil, fault.New(fault.Limit, metaPart, fault.NoOffset, "%d bytes, at most %d", size, maxMeta)
+		return nil, fault.New(fault.Limit, metaPart, "%d bytes, at most %d", size, maxMeta)
 	}
 	if err := n.charge(ctx, metaCopies*size); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (n *Node) load(ctx context.Context) error {
 			if source.IsPart(uri) {
 				text += ": zip what the store has in it (cd x.zarr; zip -0 -r ../x.zarr.zip .), not its directory"
 			}
-			err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "%s", text), uri)
+			err = fault.WithFile(fault.New(fault.NotFound, "dataset", "%s", text), uri)
 		}
 		return err
 	}

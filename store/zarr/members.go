@@ -75,7 +75,7 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 			continue
 		}
 		if w.nodes++; w.nodes > maxNodes || level >= maxLevels {
-			return fault.WithFile(fault.New(fault.Limit, "group", fault.NoOffset,
+			return fault.WithFile(fault.New(fault.Limit, "group",
 				"more than %d nodes, or %d levels of them", maxNodes, maxLevels), w.n.URI)
 		}
 		sub = path.Join(p, sub)

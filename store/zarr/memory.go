@@ -45,7 +45,7 @@ func (n *Node) Held() int64 {
 // take charges n bytes of metadata.
 func (m *memoryCount) take(ctx context.Context, n int64) (err error) {
 	if m.metaBytes.Add(n) > m.most {
-		err = fault.New(fault.Limit, metaPart, fault.NoOffset, "the metadata of the store takes more than %d bytes: "+
+		err = fault.New(fault.Limit, metaPart, "the metadata of the store takes more than %d bytes: "+
 			"open a group or an array below it", m.most)
 	} else {
 		err = m.account.Grow(ctx, n)

@@ -62,7 +62,7 @@ func (k keys) name(at []int64) string {
 // checkShape checks sizes: as many for chunks as for the array, all positive, and products that fit.
 func checkShape(shape, chunks []int64) error {
 	if len(shape) > maxRank {
-		return fault.New(fault.Limit, metaPart, fault.NoOffset, "%d dimensions, at most %d", len(shape), maxRank)
+		return fault.New(fault.Limit, metaPart, "%d dimensions, at most %d", len(shape), maxRank)
 	}
 	if len(chunks) != len(shape) {
 		return corrupt("chunks of %d dimensions in an array of %d", len(chunks), len(shape))
@@ -92,9 +92,8 @@ func cells(shape []int64, limit int64) int64 {
 func (m *Meta) chunkBytes(limit int64) (int, error) {
 	count := cells(m.Chunks, limit/int64(m.DType.Size()))
 	if count < 0 {
-		return 0, fault.New(fault.Limit, metaPart, fault.NoOffset,
-			"a chunk of %v %s decodes to more than max_chunk, which is %d (--max-chunk of commands)",
-			m.Chunks, m.DType, limit)
+		return 0, fault.New(fault.Limit, metaPart, "a chunk of %v %s decodes to more than max_chunk, which is %d "+
+			"(--max-chunk of commands)", m.Chunks, m.DType, limit)
 	}
 	return int(count) * m.DType.Size(), nil
 }

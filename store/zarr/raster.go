@@ -113,7 +113,7 @@ func (r *rasterReader) SetTurn(turn func() (done func())) {
 // some planes.
 func (r *rasterReader) parts(image int64, b chunk.Box, do func(array int, cells Box, planes int) error) error {
 	if g := &r.s.grid; image < 0 || image >= r.s.Len() || !b.Inside(g.Bands, g.Height, g.Width) {
-		return fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, image)
+		return fault.New(fault.NotFound, "window", "box %+v is not inside image %d", b, image)
 	}
 	each := r.s.bands[0].grid.Bands // planes of an array
 	for array := b.B0 / each; array*each < b.B1; array++ {
@@ -194,7 +194,7 @@ func prepare(ctx context.Context, arrays []*Array) error {
 func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster, error) {
 	if n.Array != nil {
 		if column != "" && column != "." && column != path.Base(n.URI) {
-			return nil, fault.WithFile(fault.New(fault.NotFound, "array", fault.NoOffset,
+			return nil, fault.WithFile(fault.New(fault.NotFound, "array",
 				"%q: the dataset is a single array", column), n.URI)
 		}
 		return single(n.Array.Images(dims))
@@ -227,7 +227,7 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 			return single(array.Images(dims))
 		}
 		if column != "" {
-			return nil, fault.WithFile(fault.New(fault.NotFound, "group", fault.NoOffset,
+			return nil, fault.WithFile(fault.New(fault.NotFound, "group",
 				"no array or group %q; there are %s", column, namesOf(list)), n.URI)
 		}
 	}
@@ -286,9 +286,8 @@ func (n *Node) bandsOf(list []Member, dims string) (*Raster, error) {
 			return s, nil
 		}
 	}
-	return nil, fault.WithFile(fault.New(fault.Unsupported, "group", fault.NoOffset,
-		"its arrays are not the bands of one image: name an array, or a group of arrays of one shape, as column; "+
-			"there are %s", namesOf(list)), n.URI)
+	return nil, fault.WithFile(fault.New(fault.Unsupported, "group", "its arrays are not the bands of one image: name "+
+		"an array, or a group of arrays of one shape, as column; there are %s", namesOf(list)), n.URI)
 }
 
 // namesOf lists the first paths of arrays, for an error.

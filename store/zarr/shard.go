@@ -31,8 +31,7 @@ const (
 func (s *shardLevel) indexSize() (n int, entries int, err error) {
 	chunks := cells(s.grid, maxIndexEntries)
 	if chunks < 0 {
-		return 0, 0, fault.New(fault.Limit, shardPart, fault.NoOffset, "a shard of %v chunks, at most %d", s.grid,
-			maxIndexEntries)
+		return 0, 0, fault.New(fault.Limit, shardPart, "a shard of %v chunks, at most %d", s.grid, maxIndexEntries)
 	}
 	n = int(chunks) * indexEntry
 	if s.sum {
@@ -62,7 +61,7 @@ func (s *shardLevel) parse(b []byte, base, size int64) ([]chunk.Range, error) {
 			continue
 		}
 		if off > uint64(size) || length > uint64(size)-off {
-			return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset,
+			return nil, fault.New(fault.Corrupt, shardPart,
 				"chunk %d: %d bytes at %d in a shard of %d", i, length, off, size)
 		}
 		list[i] = chunk.Range{Off: base + int64(off), Len: int64(length)}
@@ -78,7 +77,7 @@ func (s *shardLevel) read(ctx context.Context, r source.Reader, base, size int64
 	}
 	// The index must fit in its shard: the allocation is at most as large as the object.
 	if int64(length) > size {
-		return nil, fault.New(fault.Corrupt, shardPart, fault.NoOffset, "it has %d bytes, the shard %d", length, size)
+		return nil, fault.New(fault.Corrupt, shardPart, "it has %d bytes, the shard %d", length, size)
 	}
 	pos := base
 	if !s.atStart {
@@ -166,7 +165,7 @@ type chunkPlace struct {
 func (a *Array) inside(uri string, stored Stored, known source.Known) (chunkPlace, error) {
 	place := chunkPlace{Stored: stored, uri: uri, object: known}
 	if at, limit := stored.At, a.maxStored(); at.Len > limit {
-		return place, fault.WithFile(fault.New(fault.Limit, shardPart, at.Off, "a chunk of %d bytes, at most %d",
+		return place, fault.WithFile(fault.At(fault.Limit, shardPart, at.Off, "a chunk of %d bytes, at most %d",
 			at.Len, limit), uri)
 	}
 	return place, nil

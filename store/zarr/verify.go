@@ -43,7 +43,7 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 		return Checked{}, nil
 	}
 	if cells(grid, maxObjects) < 0 {
-		return Checked{}, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
+		return Checked{}, fault.WithFile(fault.New(fault.Limit, "array",
 			"a grid of %v chunks or shards: at most %d can be checked", grid, maxObjects), a.URI)
 	}
 	verifier := &arrayVerifier{a: a}
@@ -195,7 +195,7 @@ func overlap(list []chunk.Range, size int64) error {
 		}
 		// A small file could otherwise name one range millions of times, and each of them would be decoded.
 		if sum += span.Len; sum > size {
-			return fault.New(fault.Corrupt, shardPart, fault.NoOffset,
+			return fault.New(fault.Corrupt, shardPart,
 				"the first %d of its %d chunks have more bytes than the shard, which has %d", i+1, len(list), size)
 		}
 	}
@@ -297,7 +297,7 @@ func (n *Node) check(ctx context.Context, c *store.Check, path string) error {
 	case read == 0 && unread != nil:
 		return unread
 	case read == 0:
-		return fault.New(fault.NotFound, "group", fault.NoOffset, "it has no arrays")
+		return fault.New(fault.NotFound, "group", "it has no arrays")
 	}
 	return nil
 }

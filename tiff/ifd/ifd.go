@@ -209,7 +209,7 @@ func (f *File) children(ctx context.Context) error {
 // header reads the file header and returns the offset of the first directory.
 func (f *File) header() (uint64, error) {
 	bad := func(off int64, format string, args ...any) (uint64, error) {
-		return 0, fault.New(fault.Corrupt, "header", off, format, args...)
+		return 0, fault.At(fault.Corrupt, "header", off, format, args...)
 	}
 	if name := magic.OfBytes(f.Head); name != "" {
 		return 0, NotRead(name)
@@ -248,19 +248,19 @@ func (f *File) header() (uint64, error) {
 // NotRead is the error for a raster that is a file of another format, as "a PNG image".
 func NotRead(name string) error {
 	if name == magic.HTML {
-		return fault.New(fault.Unsupported, "header", 0,
+		return fault.At(fault.Unsupported, "header", 0,
 			"it is %s: a server may send one in place of a file, such as about a login", name)
 	}
 	rule := "TIFF (GeoTIFF, COG, TOG) and rumi are"
 	if name == magic.ZIP {
 		rule = "name its member, as in /vsizip/{FILE.zip}/MEMBER or, in a container, FILE::SAMPLE/PATH"
 	}
-	return fault.New(fault.Unsupported, "header", 0, "%s is not read as a raster: %s", name, rule)
+	return fault.At(fault.Unsupported, "header", 0, "%s is not read as a raster: %s", name, rule)
 }
 
 func (f *File) first(off uint64) (uint64, error) {
 	if off == 0 {
-		return 0, fault.New(fault.Corrupt, "header", 4, "no directory")
+		return 0, fault.At(fault.Corrupt, "header", 4, "no directory")
 	}
 	return off, nil
 }
@@ -273,11 +273,11 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 		countSize, entrySize, nextSize = 8, 20, 8
 	}
 	if off >= uint64(f.Size()) {
-		return 0, fault.New(fault.Corrupt, part, fault.NoOffset, "offset %d is past the end of the file", off)
+		return 0, fault.New(fault.Corrupt, part, "offset %d is past the end of the file", off)
 	}
 	pos := int64(off)
 	bad := func(kind fault.Kind, format string, args ...any) (uint64, error) {
-		return 0, fault.New(kind, part, pos, format, args...)
+		return 0, fault.At(kind, part, pos, format, args...)
 	}
 	if slices.ContainsFunc(f.Dirs, func(d Directory) bool { return d.Off == pos }) {
 		return bad(fault.Corrupt, "the chain of directories comes back to itself")
@@ -384,10 +384,10 @@ func (f *File) Bytes(ctx context.Context, part string, off, n int64) ([]byte, er
 
 func (f *File) load(ctx context.Context, part string, off, n int64) ([]byte, error) {
 	if off < 0 || n < 0 || off > f.Size() || n > f.Size()-off {
-		return nil, fault.New(fault.Corrupt, part, off, "%d bytes reach past the file's %d", n, f.Size())
+		return nil, fault.At(fault.Corrupt, part, off, "%d bytes reach past the file's %d", n, f.Size())
 	}
 	if n > f.budget {
-		return nil, fault.New(fault.Limit, part, off, "directories and tags of more than %d bytes", f.limits.MaxBytes)
+		return nil, fault.At(fault.Limit, part, off, "directories and tags of more than %d bytes", f.limits.MaxBytes)
 	}
 	f.budget -= n
 	data, err := source.Read(ctx, f.r, off, n)

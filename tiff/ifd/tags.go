@@ -28,7 +28,7 @@ func (t *Tags) Fail(kind fault.Kind, tag uint16, format string, args ...any) {
 	if e := t.Dir.Find(tag); e != nil {
 		off = e.Off
 	}
-	t.Err = fault.New(kind, t.Dir.Part(tag), off, format, args...)
+	t.Err = fault.At(kind, t.Dir.Part(tag), off, format, args...)
 }
 
 // Prefetch is File.Prefetch: it reads the values of tags that are needed next.
@@ -60,7 +60,7 @@ func (t *Tags) Value(tag uint16) Value {
 func (t *Tags) Uints(tag uint16) Value {
 	value := t.Value(tag)
 	if value.Type != 0 && (!value.IsInt() || value.Len() == 0) {
-		t.Err = fault.New(fault.Corrupt, t.Dir.Part(tag), value.Off, "%d values of type %d", value.Len(), value.Type)
+		t.Err = fault.At(fault.Corrupt, t.Dir.Part(tag), value.Off, "%d values of type %d", value.Len(), value.Type)
 		return Value{}
 	}
 	return value

@@ -141,10 +141,10 @@ func (d *Directory) Part(tag uint16) string {
 func (f *File) valueBytes(d *Directory, e *Entry) (int64, error) {
 	size := e.Type.Size()
 	if size == 0 {
-		return 0, fault.New(fault.Corrupt, d.Part(e.Tag), fault.NoOffset, "type %d does not exist", e.Type)
+		return 0, fault.New(fault.Corrupt, d.Part(e.Tag), "type %d does not exist", e.Type)
 	}
 	if e.Off < 0 || e.Off > f.Size() || e.Count > uint64(f.Size()-e.Off)/uint64(size) {
-		return 0, fault.New(fault.Corrupt, d.Part(e.Tag), e.Off, "%d values reach past the end of the file", e.Count)
+		return 0, fault.At(fault.Corrupt, d.Part(e.Tag), e.Off, "%d values reach past the end of the file", e.Count)
 	}
 	return int64(e.Count) * int64(size), nil
 }

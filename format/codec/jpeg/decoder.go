@@ -71,11 +71,11 @@ type bandComponent struct {
 }
 
 func corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "jpeg", fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, "jpeg", format, args...)
 }
 
 func unsupported(format string, args ...any) error {
-	return fault.New(fault.Unsupported, "jpeg", fault.NoOffset, format, args...)
+	return fault.New(fault.Unsupported, "jpeg", format, args...)
 }
 
 // Decode fills the first s.Rows rows of dst, which has s.Height rows of s.Width pixels of s.Bands bytes,

@@ -122,7 +122,7 @@ func (d *Decoder) header(marker byte, body []byte) error {
 	case bands != shape.Bands:
 		return corrupt("%d components for %d bands", bands, shape.Bands)
 	case bands > maxComponents:
-		return fault.New(fault.Limit, "jpeg", fault.NoOffset, "%d components, at most %d", bands, maxComponents)
+		return fault.New(fault.Limit, "jpeg", "%d components, at most %d", bands, maxComponents)
 	case len(body) != 6+3*bands:
 		return corrupt("a frame header of %d bytes for %d components", len(body), bands)
 	case header.height == 0:

@@ -14,7 +14,7 @@ type tileDecoder struct{ d Decoder }
 func (d *tileDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if len(t.Params) == 0 || t.Params[0] > chunk.JPEGYCbCr || t.DType != chunk.Uint8 ||
 		t.Params[0] == chunk.JPEGYCbCr && t.Bands != 3 {
-		return fault.New(fault.Corrupt, "jpeg", fault.NoOffset, "not the parameters of this codec")
+		return fault.New(fault.Corrupt, "jpeg", "not the parameters of this codec")
 	}
 	return d.d.Decode(dst, src, t.Params[1:], Shape{
 		Width: t.Width, Height: t.Height, Bands: t.Bands, Rows: t.Rows, Least: t.LeastRows,

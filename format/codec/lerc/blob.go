@@ -66,11 +66,11 @@ type blobHeader struct {
 }
 
 func corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "lerc", fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, "lerc", format, args...)
 }
 
 func unsupported(format string, args ...any) error {
-	return fault.New(fault.Unsupported, "lerc", fault.NoOffset, format, args...)
+	return fault.New(fault.Unsupported, "lerc", format, args...)
 }
 
 // maxBlockSide bounds the blocks of an image, which have 8 or 16 rows in known files.

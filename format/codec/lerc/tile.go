@@ -24,7 +24,7 @@ func (d *tileDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	kind := slices.Index(chunk.LERCTypes[:], t.DType)
 	if kind < 0 || len(t.Params) != 2 || t.Params[0] > chunk.LERCZstd || t.Params[1] > 1 ||
 		t.Params[1] == 1 && (t.Bands < 2 || t.DType != chunk.Uint8) {
-		return fault.New(fault.Corrupt, "lerc", fault.NoOffset, "not the parameters of this codec")
+		return fault.New(fault.Corrupt, "lerc", "not the parameters of this codec")
 	}
 	if t.Params[0] != chunk.LERCPlain {
 		var err error
@@ -63,7 +63,7 @@ func (d *tileDecoder) eachBand(dst, src []byte, s Shape) error {
 			n, _ = BlobSize(src)
 		}
 		if n < SizeAt || n > len(src) {
-			return fault.New(fault.Corrupt, "lerc", fault.NoOffset, "the blob of band %d ends early", b)
+			return fault.New(fault.Corrupt, "lerc", "the blob of band %d ends early", b)
 		}
 		s.Further = b > 0
 		mask, err := d.d.Decode(d.tile, src[:n], s)
@@ -104,7 +104,7 @@ func (d *tileDecoder) unwrap(src []byte, compression byte, most, bands int) ([]b
 		}
 		n, size := BlobSize(head[:])
 		if n < len(head) || n > most-len(d.blob) {
-			return nil, fault.New(fault.Corrupt, "lerc", fault.NoOffset, "a blob of %d bytes, at most %d", n, most)
+			return nil, fault.New(fault.Corrupt, "lerc", "a blob of %d bytes, at most %d", n, most)
 		}
 		if len(d.blob) == 0 && size == 1 {
 			left = bands

@@ -59,7 +59,7 @@ type chunkMap struct {
 }
 
 func chunkFault(kind fault.Kind, off int, format string, args ...any) error {
-	return fault.New(kind, "header", int64(off), format, args...)
+	return fault.At(kind, "header", int64(off), format, args...)
 }
 
 // parse reads the decoding map of a chunk and finds its stored streams. It leaves c after them.

@@ -135,7 +135,7 @@ func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 	count := len(samples) / width
 	tooMany := h > 0 && w > count/h // h*w could overflow
 	if h < 0 || w < 0 || tooMany || h*w != count {
-		return dst, fault.New(fault.Unsupported, "samples", fault.NoOffset,
+		return dst, fault.New(fault.Unsupported, "samples",
 			"%d bytes are not %d rows of %d numbers of %d bytes", len(samples), h, w, width)
 	}
 	if e.auto {
@@ -212,7 +212,7 @@ func (e *Encoder) numbers(samples []byte, width, row int) error {
 		return nil
 	}
 	if (graph.end == "entropy" || graph.end == "pivco") && width > 1 && len(samples) > 0 {
-		return fault.New(fault.Unsupported, "samples", fault.NoOffset,
+		return fault.New(fault.Unsupported, "samples",
 			"graph %s for numbers of %d bytes, which need transpose", e.Graph(), width)
 	}
 	e.serial(e.chain(place, idNumToSerial, e.w.header(byte(bits.Len(uint(width))-1))), samples)
@@ -312,7 +312,7 @@ func (e *Encoder) zstd(at slot, content []byte) {
 
 func (e *Encoder) constant(at slot, samples []byte, width int) error {
 	if i := firstOther(samples, width); i < len(samples) {
-		return fault.New(fault.Unsupported, "samples", int64(i), "graph constant for samples that differ")
+		return fault.At(fault.Unsupported, "samples", int64(i), "graph constant for samples that differ")
 	}
 	at = e.chain(at, idNumToStruct, nil)
 	at = e.chain(at, idConstantFixed, e.w.varintHeader(uint64(len(samples)/width)))
@@ -532,9 +532,9 @@ func Store(dst, samples []byte, width int) ([]byte, error) {
 func checkSamples(samples []byte, width int) error {
 	switch {
 	case !cast.IsWidth(width):
-		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "numbers of %d bytes", width)
+		return fault.New(fault.Unsupported, "samples", "numbers of %d bytes", width)
 	case len(samples)%width != 0:
-		return fault.New(fault.Unsupported, "samples", fault.NoOffset,
+		return fault.New(fault.Unsupported, "samples",
 			"%d bytes are not a whole number of samples of %d bytes", len(samples), width)
 	}
 	return nil

@@ -48,7 +48,7 @@ func parseGraph(name string) (graphSpec, error) {
 	case len(parts) > 1, !slices.Contains(ends, graph.end),
 		graph.transpose && slices.Contains([]string{"bitpack", "constant", "store", "pfor"}, graph.end),
 		graph.end == "constant" && (graph.zigzag || graph.predict != predictNone):
-		return graph, fault.New(fault.Unsupported, "graph", fault.NoOffset, "%q at %q", name, strings.Join(parts, ">"))
+		return graph, fault.New(fault.Unsupported, "graph", "%q at %q", name, strings.Join(parts, ">"))
 	}
 	return graph, nil
 }

@@ -37,7 +37,7 @@ func (g *streamGraph) drop(d *Decoder) {
 }
 
 func graphFault(kind fault.Kind, node int, format string, args ...any) error {
-	return fault.New(kind, "node "+strconv.Itoa(node), fault.NoOffset, format, args...)
+	return fault.New(kind, "node "+strconv.Itoa(node), format, args...)
 }
 
 // build lays out the streams of d.chunk and checks the whole graph: codecs are known, arity and types fit,
@@ -47,7 +47,7 @@ func (g *streamGraph) build(d *Decoder) error {
 	g.outputs = len(d.header.types)
 	count := len(chunk.distances) + len(chunk.stored)
 	if count < g.outputs || count > maxStreams {
-		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d streams for %d outputs", count, g.outputs)
+		return fault.New(fault.Corrupt, "graph", "%d streams for %d outputs", count, g.outputs)
 	}
 	g.streams = memory.Resize(g.streams, count)
 	for i := range g.streams {
@@ -135,8 +135,7 @@ func (g *streamGraph) placeStored(k *chunkMap) error {
 			continue
 		}
 		if pos == len(k.stored) {
-			return fault.New(fault.Corrupt, "graph", fault.NoOffset,
-				"more than %d streams are neither stored nor regenerated", pos)
+			return fault.New(fault.Corrupt, "graph", "more than %d streams are neither stored nor regenerated", pos)
 		}
 		size := k.stored[pos]
 		pos++
@@ -144,7 +143,7 @@ func (g *streamGraph) placeStored(k *chunkMap) error {
 		body = body[size:]
 	}
 	if pos != len(k.stored) {
-		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d of %d stored streams are used", pos, len(k.stored))
+		return fault.New(fault.Corrupt, "graph", "%d of %d stored streams are used", pos, len(k.stored))
 	}
 	return nil
 }
@@ -178,13 +177,11 @@ func (g *streamGraph) checkTypes(d *Decoder) error {
 		used = node.firstIn + node.inputs
 	}
 	if used != len(g.streams)-g.outputs {
-		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d streams are used by nothing",
-			len(g.streams)-g.outputs-used)
+		return fault.New(fault.Corrupt, "graph", "%d streams are used by nothing", len(g.streams)-g.outputs-used)
 	}
 	for i, want := range d.header.types {
 		if output := g.final(i); output.Type != want {
-			return fault.New(fault.Corrupt, "graph", fault.NoOffset, "output %d is %s, the header says %s", i,
-				output.Type, want)
+			return fault.New(fault.Corrupt, "graph", "output %d is %s, the header says %s", i, output.Type, want)
 		}
 	}
 	return nil

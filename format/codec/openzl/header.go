@@ -43,7 +43,7 @@ type frameHeader struct {
 }
 
 func headerFault(kind fault.Kind, off int, format string, args ...any) error {
-	return fault.New(kind, "frame header", int64(off), format, args...)
+	return fault.At(kind, "frame header", int64(off), format, args...)
 }
 
 // typeCodes are the types in the order of their two-bit codes.
@@ -99,7 +99,7 @@ func (h *frameHeader) isEnd(c *wire.Cursor, chunks int) (bool, error) {
 		return chunks == 1, nil
 	}
 	if c.Left() == 0 {
-		return false, fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without end mark")
+		return false, fault.At(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without end mark")
 	}
 	return c.B[c.Off] == 0, nil
 }

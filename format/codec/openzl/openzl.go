@@ -164,7 +164,7 @@ func (d *Decoder) chunks(c *wire.Cursor) error {
 	for i := 0; ; i++ {
 		end, err := d.header.isEnd(c, i)
 		if end && i == 0 {
-			err = fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without a chunk")
+			err = fault.At(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without a chunk")
 		}
 		if err != nil {
 			return err
@@ -181,15 +181,15 @@ func (d *Decoder) chunks(c *wire.Cursor) error {
 		c.Off++ // the end mark
 	}
 	if c.Left() > 0 {
-		return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "%d bytes after the end", c.Left())
+		return fault.At(fault.Corrupt, "frame footer", int64(c.Off), "%d bytes after the end", c.Left())
 	}
 	for i, output := range d.outs {
 		if len(output.Data) != d.header.sizes[i] {
-			return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "output %d has %d bytes, header says %d",
+			return fault.At(fault.Corrupt, "frame footer", int64(c.Off), "output %d has %d bytes, header says %d",
 				i, len(output.Data), d.header.sizes[i])
 		}
 		if strings := d.header.strings[i]; strings >= 0 && strings != output.Count {
-			return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "output %d has %d strings, header says %d",
+			return fault.At(fault.Corrupt, "frame footer", int64(c.Off), "output %d has %d strings, header says %d",
 				i, output.Count, strings)
 		}
 	}
@@ -238,12 +238,12 @@ func (d *Decoder) oneChunk(c *wire.Cursor) error {
 		stored = c.U32()
 	}
 	if c.Bad {
-		return fault.New(fault.Corrupt, "", int64(c.Off), "frame ends within the chunk's checksums")
+		return fault.At(fault.Corrupt, "", int64(c.Off), "frame ends within the chunk's checksums")
 	}
 	verify := !d.opt.SkipChecksums
 	if d.header.chunkChecksum && verify {
 		if sum := uint32(xxh3.Hash(c.B[start:end])); sum != stored {
-			return fault.New(fault.Corrupt, "", int64(end),
+			return fault.At(fault.Corrupt, "", int64(end),
 				"checksum of the stored bytes is %#08x, chunk says %#08x", sum, stored)
 		}
 	}
@@ -257,7 +257,7 @@ func (d *Decoder) oneChunk(c *wire.Cursor) error {
 	}
 	if d.header.contentChecksum && verify {
 		if sum := d.contentSum(); sum != content {
-			return fault.New(fault.Corrupt, "", int64(end-4),
+			return fault.At(fault.Corrupt, "", int64(end-4),
 				"checksum of the content is %#08x, chunk says %#08x", sum, content)
 		}
 	}
@@ -296,12 +296,11 @@ func (d *Decoder) collect() error {
 	for i := range d.outs {
 		output, buffers, stream := &d.outs[i], &d.buffers[i], d.graph.final(i)
 		if output.Type != String && output.Count > 0 && stream.Count > 0 && output.Width != stream.Width {
-			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d changes from width %d to %d", i,
-				output.Width, stream.Width)
+			return fault.New(fault.Corrupt, "", "output %d changes from width %d to %d", i, output.Width, stream.Width)
 		}
 		size := d.header.sizes[i]
 		if len(stream.Data) > size-len(output.Data) {
-			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d has more bytes than the header says", i)
+			return fault.New(fault.Corrupt, "", "output %d has more bytes than the header says", i)
 		}
 		if output.Count == 0 || stream.Count > 0 {
 			output.Width = stream.Width

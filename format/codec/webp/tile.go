@@ -13,7 +13,7 @@ type tileDecoder struct{}
 // Decompress implements chunk.Decompressor.
 func (tileDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	if len(t.Params) > 0 || t.DType != chunk.Uint8 {
-		return fault.New(fault.Corrupt, "webp", fault.NoOffset, "not the parameters of this codec")
+		return fault.New(fault.Corrupt, "webp", "not the parameters of this codec")
 	}
 	return Decode(dst, src, t.Width, t.Height, t.Bands)
 }

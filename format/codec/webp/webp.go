@@ -14,16 +14,16 @@ import (
 const MaxPixels = 1 << 22
 
 func bad(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "webp", fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, "webp", format, args...)
 }
 
 // Decode fills dst with an image of h rows of w pixels of 3 or 4 bytes, which src must state to have.
 func Decode(dst, src []byte, w, h, bands int) error {
 	if bands != 3 && bands != 4 {
-		return fault.New(fault.Unsupported, "webp", fault.NoOffset, "%d bands: an image of WebP has 3 or 4", bands)
+		return fault.New(fault.Unsupported, "webp", "%d bands: an image of WebP has 3 or 4", bands)
 	}
 	if w < 1 || h < 1 || w > MaxPixels/h {
-		return fault.New(fault.Limit, "webp", fault.NoOffset, "%d by %d pixels: at most %d together", w, h, MaxPixels)
+		return fault.New(fault.Limit, "webp", "%d by %d pixels: at most %d together", w, h, MaxPixels)
 	}
 	if len(dst) < w*h*bands {
 		return bad("%d bytes for %d by %d pixels", len(dst), w, h)

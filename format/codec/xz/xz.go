@@ -30,11 +30,11 @@ var checkSizes = [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64
 var crc64Table = crc64.MakeTable(crc64.ECMA)
 
 func corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "lzma", fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, "lzma", format, args...)
 }
 
 func unsupported(format string, args ...any) error {
-	return fault.New(fault.Unsupported, "lzma", fault.NoOffset, format, args...)
+	return fault.New(fault.Unsupported, "lzma", format, args...)
 }
 
 // Decode fills dst. A stream may hold more, because some writers pad the last strip. Checks are verified of blocks that

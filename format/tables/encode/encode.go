@@ -75,7 +75,7 @@ func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err err
 // recovered makes an error of a panic of the Parquet library, which must not end a server. It is deferred.
 func recovered(err *error) {
 	if p := recover(); p != nil {
-		*err = fault.New(fault.Unsupported, "table", fault.NoOffset, "the Parquet writer failed: %v", p)
+		*err = fault.New(fault.Unsupported, "table", "the Parquet writer failed: %v", p)
 	}
 }
 
@@ -85,7 +85,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 	if !slices.EqualFunc(w.cols, t.Columns(), func(a, b tables.Column) bool {
 		return a.Name == b.Name && a.Type.Equal(b.Type)
 	}) {
-		return fault.New(fault.Unsupported, "table", fault.NoOffset, "has the columns %s, the writer has %s",
+		return fault.New(fault.Unsupported, "table", "has the columns %s, the writer has %s",
 			tables.Names(t.Columns()), tables.Names(w.cols))
 	}
 	cols := make([]*tables.Vector, len(w.cols))
@@ -109,8 +109,7 @@ func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err
 			return err
 		}
 		if shreds.broken != "" {
-			return fault.New(fault.Unsupported, "column "+shreds.broken, fault.NoOffset,
-				"has a null, and its type has none")
+			return fault.New(fault.Unsupported, "column "+shreds.broken, "has a null, and its type has none")
 		}
 		lo = hi
 	}

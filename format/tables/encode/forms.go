@@ -109,7 +109,7 @@ func checkForm(t tables.Type, v *tables.Vector) error {
 	case tables.Binary:
 		if form.Store == tables.FixedBytes || form.Store == tables.Decimals {
 			if form.Size > maxFixed {
-				return fault.New(fault.Limit, "", fault.NoOffset, "values of %d bytes, at most %d", form.Size, maxFixed)
+				return fault.New(fault.Limit, "", "values of %d bytes, at most %d", form.Size, maxFixed)
 			}
 			for i := range v.Len() {
 				if n := len(v.Bytes(i)); n != int(form.Size) && !v.Null(i) {
@@ -138,12 +138,12 @@ func checkForm(t tables.Type, v *tables.Vector) error {
 const maxFixed = 1 << 20
 
 func misfit(t tables.Type, format string, args ...any) error {
-	return fault.New(fault.Unsupported, "", fault.NoOffset, "type "+t.ArrowName()+" does not hold "+format, args...)
+	return fault.New(fault.Unsupported, "", "type "+t.ArrowName()+" does not hold "+format, args...)
 }
 
 func checkTimes(t tables.Type, v *tables.Vector) error {
 	if t.Nano && !nanosFit(v) {
-		return fault.New(fault.Limit, "", fault.NoOffset, "a time that 64 bits of nanoseconds do not hold")
+		return fault.New(fault.Limit, "", "a time that 64 bits of nanoseconds do not hold")
 	}
 	if t.Nano || t.Stored().Unit != 3 {
 		return nil

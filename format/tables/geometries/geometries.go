@@ -23,12 +23,12 @@ func inBox(ctx context.Context, f *spacetime.Filter, rows []int, t *tables.Table
 		return nil, nil
 	case tables.Binary, tables.String, tables.Struct:
 	default:
-		return nil, fault.New(fault.Unsupported, "column "+column.Name, fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, "column "+column.Name,
 			"geometries of type %v, want binary or strings", column.Type)
 	}
 	place, err := wkb.NewPlace(*f.Box)
 	if err != nil {
-		return nil, fault.New(fault.Unsupported, "bbox", fault.NoOffset, "%v", err)
+		return nil, fault.New(fault.Unsupported, "bbox", "%v", err)
 	}
 	// Rows that are kept overwrite rows that were read, so they need no memory of their own.
 	keep := rows[:0]
@@ -93,6 +93,6 @@ func Centroid(v *tables.Vector, row int) (lon, lat float64, err error) {
 		}
 		return values.Float(row), vector.Float(row), nil
 	}
-	return 0, 0, fault.New(fault.Unsupported, "", fault.NoOffset,
+	return 0, 0, fault.New(fault.Unsupported, "",
 		"holds values of type %v, not well-known binary or structs of lon and lat", typ)
 }

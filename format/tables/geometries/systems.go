@@ -54,7 +54,7 @@ func systemsOf(ctx context.Context, t *tables.Table, column string) (s columnCRS
 	}
 	name := fmt.Sprintf("%s:%v", id.ID.Authority, id.ID.Code)
 	if s.all, ok = positions(name); !ok {
-		return s, fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
+		return s, fault.New(fault.Unsupported, "column "+column,
 			"its geometries are in a CRS that cannot be compared with bbox (GeoParquet calls it %q, with the id %q): "+
 				"where compares columns as they are, and to_crs(4326) of geopandas converts geometries", id.Name, name)
 	}
@@ -90,7 +90,7 @@ func (s *columnCRS) of(row int) (position, error) {
 	system, ok := s.byName[name]
 	if !ok {
 		if system, ok = positions(name); !ok {
-			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", row), fault.NoOffset,
+			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", row),
 				"istac:crs is %.80q, which cannot be compared with bbox; leave such rows out by where", name)
 		}
 		s.byName[name] = system

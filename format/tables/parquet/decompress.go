@@ -69,10 +69,10 @@ func decompress(codec int32, b []byte, n int) ([]byte, error) {
 	case codecBrotli:
 		out, err = readAll(brotli.NewReader(bytes.NewReader(b)), n)
 	default:
-		return nil, fault.New(fault.Unsupported, "page", 0, "compression %d", codec)
+		return nil, fault.At(fault.Unsupported, "page", 0, "compression %d", codec)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "page", 0, fmt.Errorf("decompressing: %w", err))
+		return nil, fault.WrapAt(fault.Corrupt, "page", 0, fmt.Errorf("decompressing: %w", err))
 	}
 	if len(out) != n {
 		return nil, corrupt("%d bytes, %d announced", len(out), n)

@@ -167,7 +167,7 @@ type columnChunk struct {
 func Open(ctx context.Context, r source.Reader) (*File, error) {
 	file := &File{r: r}
 	if r.Size() < 12 {
-		return nil, fault.New(fault.Corrupt, "footer", 0, "a file of %d bytes is no Parquet file", r.Size())
+		return nil, fault.At(fault.Corrupt, "footer", 0, "a file of %d bytes is no Parquet file", r.Size())
 	}
 	var tail [8]byte
 	if err := r.ReadAt(ctx, tail[:], r.Size()-8); err != nil {
@@ -176,16 +176,16 @@ func Open(ctx context.Context, r source.Reader) (*File, error) {
 	switch string(tail[4:]) {
 	case "PAR1":
 	case "PARE":
-		return nil, fault.New(fault.Unsupported, "footer", r.Size()-4, "the file is encrypted")
+		return nil, fault.At(fault.Unsupported, "footer", r.Size()-4, "the file is encrypted")
 	default:
-		return nil, fault.New(fault.Corrupt, "footer", r.Size()-4, "not a Parquet file")
+		return nil, fault.At(fault.Corrupt, "footer", r.Size()-4, "not a Parquet file")
 	}
 	size := int64(binary.LittleEndian.Uint32(tail[:]))
 	if size > r.Size()-12 {
-		return nil, fault.New(fault.Corrupt, "footer", r.Size()-8, "%d bytes in a file of %d", size, r.Size())
+		return nil, fault.At(fault.Corrupt, "footer", r.Size()-8, "%d bytes in a file of %d", size, r.Size())
 	}
 	if size > maxFooter {
-		return nil, fault.New(fault.Limit, "footer", r.Size()-8, "%d bytes, at most %d", size, maxFooter)
+		return nil, fault.At(fault.Limit, "footer", r.Size()-8, "%d bytes, at most %d", size, maxFooter)
 	}
 	start := r.Size() - 8 - size
 	data, err := source.Read(ctx, r, start, size)
@@ -639,8 +639,8 @@ func (f *File) NoColumn(name string) error {
 			way = "it holds lists of structs: give each struct a row of its own, as DataFrame.explode does, or name " +
 				"a member"
 		}
-		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "%s, as in %q", way, f.Columns[i].Name)
+		return fault.New(fault.Unsupported, "column "+name, "%s, as in %q", way, f.Columns[i].Name)
 	}
-	return fault.New(fault.NotFound, "schema", fault.NoOffset, "no column %q; there are %s", name,
+	return fault.New(fault.NotFound, "schema", "no column %q; there are %s", name,
 		fault.List(f.Columns, func(c Column) string { return c.Name }))
 }

@@ -32,7 +32,7 @@ func (f *Few) begin(h *pageHeader, rep, def []byte, col *Column) (there int, err
 		return 0, err
 	}
 	if len(f.starts) != rows {
-		return 0, fault.New(fault.Corrupt, "page header", 0, "%d rows, not %d", len(f.starts), rows)
+		return 0, fault.At(fault.Corrupt, "page header", 0, "%d rows, not %d", len(f.starts), rows)
 	}
 	f.values.n = count
 	if h.defEncoding == encRLE && oneRun(def, col.defLevel, count) {
@@ -71,7 +71,7 @@ func (f *Few) begin(h *pageHeader, rep, def []byte, col *Column) (there int, err
 // zeros appends to dst which of n levels of one bit are 0.
 func zeros(b []byte, n int, encoding int32, dst []int32) ([]int32, error) {
 	if encoding != encRLE {
-		return nil, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
+		return nil, fault.At(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
 	}
 	for done := 0; done < n; {
 		run, rest, err := nextRun(b, 1, done, n)

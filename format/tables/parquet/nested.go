@@ -41,14 +41,14 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 		switch header.kind {
 		case dictionaryPage:
 			if dict != nil {
-				return fault.New(fault.Corrupt, "page header", pos, "a second dictionary")
+				return fault.At(fault.Corrupt, "page header", pos, "a second dictionary")
 			}
 			dict, err = f.dictionary(ctx, Page{Off: pos}, c, col)
 		case dataPage, dataPageV2:
 			var begun int64
 			begun, err = header.nested(data, pos, c, col, dict, visit)
 			if rows += begun; rows > g.Rows {
-				return fault.New(fault.Corrupt, "page header", pos, "more rows than the %d of the row group", g.Rows)
+				return fault.At(fault.Corrupt, "page header", pos, "more rows than the %d of the row group", g.Rows)
 			}
 		}
 		if err != nil {
@@ -57,7 +57,7 @@ func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column
 		pos += int64(header.head) + int64(header.stored)
 	}
 	if rows != g.Rows {
-		return fault.New(fault.Corrupt, "column chunk", c.start, "%d rows of %d", rows, g.Rows)
+		return fault.At(fault.Corrupt, "column chunk", c.start, "%d rows of %d", rows, g.Rows)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func levels(b []byte, limit, n int, encoding int32) ([]uint32, error) {
 		return nil, nil
 	}
 	if encoding != encRLE {
-		return nil, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
+		return nil, fault.At(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
 	}
 	out, err := hybrid(b, bits.Len(uint(limit)), n)
 	for _, level := range out {

@@ -49,7 +49,7 @@ func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
 		return nil, err
 	}
 	if col.Nested() {
-		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "holds lists in lists")
+		return nil, fault.New(fault.Unsupported, "column "+col.Name, "holds lists in lists")
 	}
 	pages := &Pages{rows: rowGroup.Rows}
 	if part.start < part.dataOff {
@@ -68,7 +68,7 @@ func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
 	}
 	for i := range pages.Pages {
 		if rows := pages.Rows(i); rows > maxPageValues && !col.Repeated {
-			return nil, fault.New(fault.Limit, "column "+col.Name, pages.Pages[i].Off,
+			return nil, fault.At(fault.Limit, "column "+col.Name, pages.Pages[i].Off,
 				"a page of %d values, at most %d", rows, maxPageValues)
 		}
 	}
@@ -149,7 +149,7 @@ func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk, col *Col
 		switch header.kind {
 		case dictionaryPage:
 			if p.Dict.Off != 0 && p.Dict.Off != pos || len(p.Pages) > 0 {
-				return fault.New(fault.Corrupt, "page header", pos, "a dictionary that is not at the start")
+				return fault.At(fault.Corrupt, "page header", pos, "a dictionary that is not at the start")
 			}
 			p.Dict = Page{Off: pos, Len: clampLen(size)}
 		case dataPage, dataPageV2:
@@ -160,7 +160,7 @@ func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk, col *Col
 				}
 			}
 			if rows > p.rows-row {
-				return fault.New(fault.Corrupt, "page header", pos, "%d rows, but only %d are left", rows, p.rows-row)
+				return fault.At(fault.Corrupt, "page header", pos, "%d rows, but only %d are left", rows, p.rows-row)
 			}
 			// A page without values would make a second page start at the same row.
 			if rows > 0 || col.Repeated {
@@ -212,7 +212,7 @@ func (f *File) pageHeader(ctx context.Context, off, end int64) (pageHeader, erro
 			size = end - off
 		}
 		if size <= 0 {
-			return pageHeader{}, fault.New(fault.Corrupt, "page header", off, "the column chunk ends early")
+			return pageHeader{}, fault.At(fault.Corrupt, "page header", off, "the column chunk ends early")
 		}
 		data, err := source.Read(ctx, f.r, off, size)
 		if err != nil {
@@ -225,7 +225,7 @@ func (f *File) pageHeader(ctx context.Context, off, end int64) (pageHeader, erro
 		case !short || size == end-off:
 			return pageHeader{}, err
 		case size >= maxPageHeader:
-			return pageHeader{}, fault.New(fault.Limit, "page header", off, "over %d bytes", maxPageHeader)
+			return pageHeader{}, fault.At(fault.Limit, "page header", off, "over %d bytes", maxPageHeader)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func parsePageHeader(b []byte, off int64) (h pageHeader, short bool, err error) 
 
 func (h *pageHeader) check(off, end int64) error {
 	bad := func(k fault.Kind, format string, args ...any) error {
-		return fault.New(k, "page header", off, format, args...)
+		return fault.At(k, "page header", off, format, args...)
 	}
 	data := h.kind == dataPage || h.kind == dataPageV2 || h.kind == dictionaryPage
 	switch {
@@ -314,7 +314,7 @@ func (f *File) body(ctx context.Context, h *pageHeader, off int64) ([]byte, erro
 
 func (h *pageHeader) checksum(b []byte, off int64) error {
 	if h.hasCRC && crc32.ChecksumIEEE(b) != h.crc {
-		return fault.New(fault.Corrupt, "page", off, "its checksum is wrong")
+		return fault.At(fault.Corrupt, "page", off, "its checksum is wrong")
 	}
 	return nil
 }
@@ -339,7 +339,7 @@ func (f *File) dictionary(ctx context.Context, pg Page, c *columnChunk, col *Col
 	}
 	if header.kind != dictionaryPage || header.encoding != encPlain &&
 		header.encoding != encPlainDictionary {
-		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d, encoding %d", header.kind,
+		return nil, fault.At(fault.Corrupt, "page header", pg.Off, "page of kind %d, encoding %d", header.kind,
 			header.encoding)
 	}
 	if data, err = decompress(c.codec, data, int(header.size)); err != nil {
@@ -379,7 +379,7 @@ func (f *File) page(ctx context.Context, group, column int, p *Pages, i int,
 	few := &Few{values: newValues(col, p.Rows(i)), column: col.Name, off: p.Pages[i].Off}
 	header, stored, err := f.load(ctx, p.Pages[i], chunk.end)
 	if err == nil && header.kind != dataPage && header.kind != dataPageV2 {
-		return nil, fault.New(fault.Corrupt, "column "+col.Name+" page header", few.off, "page of kind %d", header.kind)
+		return nil, fault.At(fault.Corrupt, "column "+col.Name+" page header", few.off, "page of kind %d", header.kind)
 	}
 	if err == nil {
 		err = fault.WithPart(few.read(&header, stored, chunk, col, decode), "", few.off)
@@ -394,7 +394,7 @@ func (f *File) page(ctx context.Context, group, column int, p *Pages, i int,
 func (f *Few) read(h *pageHeader, stored []byte, c *columnChunk, col *Column,
 	decode func(few *Few, b []byte, n int, encoding int32) error) error {
 	if !col.Repeated && int(h.values) != f.values.n {
-		return fault.New(fault.Corrupt, "page header", 0, "%d values for %d rows", h.values, f.values.n)
+		return fault.At(fault.Corrupt, "page header", 0, "%d values for %d rows", h.values, f.values.n)
 	}
 	rep, def, data, err := h.splitLevels(stored, c.codec, col.Repeated, col.defLevel > 0)
 	if err != nil {

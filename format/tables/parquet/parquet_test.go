@@ -26,7 +26,7 @@ func (m memory) Size() int64  { return int64(len(m)) }
 func (m memory) Close() error { return nil }
 func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > int64(len(m)) || int64(len(p)) > int64(len(m))-off {
-		return fault.New(fault.Corrupt, "byte range", off, "past the end")
+		return fault.At(fault.Corrupt, "byte range", off, "past the end")
 	}
 	copy(p, m[off:])
 	return nil

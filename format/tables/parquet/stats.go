@@ -114,7 +114,7 @@ func columnIndex(t thrift, n int) (out []Bounds, empty []bool) {
 // readable refuses columns that cannot be read.
 func (f *File) readable(c *columnChunk, col *Column) error {
 	if c.foreign {
-		return fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "is encrypted or lies in another file")
+		return fault.New(fault.Unsupported, "column "+col.Name, "is encrypted or lies in another file")
 	}
 	return nil
 }

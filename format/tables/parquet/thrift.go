@@ -41,7 +41,7 @@ type thrift struct {
 
 func (t *thrift) fail(kind fault.Kind, format string, args ...any) {
 	if t.err == nil {
-		t.err = fault.New(kind, t.part, t.base+int64(t.at), format, args...)
+		t.err = fault.At(kind, t.part, t.base+int64(t.at), format, args...)
 	}
 }
 

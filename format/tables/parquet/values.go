@@ -47,7 +47,7 @@ func newValues(col *Column, n int) *Values {
 }
 
 func corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "page", 0, format, args...)
+	return fault.At(fault.Corrupt, "page", 0, format, args...)
 }
 
 func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
@@ -185,7 +185,7 @@ func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, 
 		return v.n, nil
 	}
 	if encoding != encRLE {
-		return 0, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
+		return 0, fault.At(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
 	}
 	// Pages without nulls are one run, which stays undecoded.
 	if oneRun(levels, defLevel, v.n) {
@@ -251,7 +251,7 @@ func (v *Values) decode(b []byte, n int, encoding int32, dict *Values) error {
 		planes.Join(v.data, b, v.width)
 		return nil
 	}
-	return fault.New(fault.Unsupported, "page", 0, "encoding %d of type %d", encoding, v.typ)
+	return fault.At(fault.Unsupported, "page", 0, "encoding %d of type %d", encoding, v.typ)
 }
 
 // plain takes b as n values in encoding PLAIN.
@@ -316,7 +316,7 @@ func (v *Values) indexes(b []byte, n int, dict *Values) error {
 // booleans reads encoding RLE, which begins with its length.
 func (v *Values) booleans(b []byte, n int) error {
 	if v.typ != Boolean {
-		return fault.New(fault.Unsupported, "page", 0, "encoding RLE of type %d", v.typ)
+		return fault.At(fault.Unsupported, "page", 0, "encoding RLE of type %d", v.typ)
 	}
 	if len(b) < 4 || uint64(le32(b)) > uint64(len(b)-4) {
 		return corrupt("booleans without a length")
@@ -491,7 +491,7 @@ func (v *Values) deltaStrings(b []byte, n int, prefixes bool) error {
 			return corrupt("a value of %d bytes where %d belong", size, v.width)
 		}
 		if len(v.data)+head+size > maxPage {
-			return fault.New(fault.Limit, "page", 0, "byte arrays of over %d bytes", maxPage)
+			return fault.At(fault.Limit, "page", 0, "byte arrays of over %d bytes", maxPage)
 		}
 		if head > 0 {
 			v.offs[i] = uint32(len(v.data))

@@ -74,7 +74,7 @@ type held struct {
 
 func (h *held) hold(n int64) error {
 	if h.bytes.Add(n) > h.limit {
-		return fault.New(fault.Limit, "query", fault.NoOffset,
+		return fault.New(fault.Limit, "query",
 			"the columns that it computes take more than %d bytes of memory (--sql-memory)", h.limit)
 	}
 	return nil

@@ -199,8 +199,7 @@ func (r *run) star(e *ast.Expr) {
 	case len(r.tables) == 0:
 		r.b.Fail(sql.Bind("* without FROM"))
 	default:
-		r.b.Fail(fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s",
-			e.Table, r.b.TableNames()))
+		r.b.Fail(fault.New(fault.NotFound, "query", "no table %q in FROM; there are %s", e.Table, r.b.TableNames()))
 	}
 }
 
@@ -407,7 +406,7 @@ const rowNumberBytes = 16
 // holdRows counts and charges n row numbers, and refuses more than eval.MaxRowNumbers.
 func (r *run) holdRows(ctx context.Context, n int) error {
 	if r.rowNumbers += n; r.rowNumbers > eval.MaxRowNumbers {
-		return fault.New(fault.Limit, "query", fault.NoOffset, "joins of more than %d rows", eval.MaxRowNumbers)
+		return fault.New(fault.Limit, "query", "joins of more than %d rows", eval.MaxRowNumbers)
 	}
 	return budget.Grow(ctx, rowNumberBytes*int64(n))
 }

@@ -76,7 +76,7 @@ func (f *Filter) either(ctx context.Context, t *tables.Table, name string, auto 
 	i, other := t.Index(column), t.Index(insteadColumns[column])
 	switch {
 	case column == "":
-		return nil, fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s): the columns are %s", what,
+		return nil, fault.New(fault.NotFound, "", "no %s column (%s): the columns are %s", what,
 			strings.Join(auto, ", "), tables.Names(t.Columns()))
 	case i < 0:
 		return nil, t.NoColumn(column)
@@ -149,12 +149,12 @@ func (f *Filter) timeRows(ctx context.Context, rows []int, t *tables.Table, i in
 		at = func(i int) (int64, error) {
 			times, err := column.ParseTimes(values.Str(i))
 			if err != nil {
-				err = fault.New(fault.Unsupported, fmt.Sprintf("row %d", i), fault.NoOffset, "%v", err)
+				err = fault.New(fault.Unsupported, fmt.Sprintf("row %d", i), "%v", err)
 			}
 			return times.First, err
 		}
 	default:
-		return nil, fault.New(fault.Unsupported, "column", fault.NoOffset, "times of type %v", values.Type())
+		return nil, fault.New(fault.Unsupported, "column", "times of type %v", values.Type())
 	}
 	keep := rows[:0]
 	for _, i := range rows {

@@ -74,7 +74,7 @@ func utf8Start(in *bufio.Reader) error {
 	marked := bytes.HasPrefix(start, []byte("\xff\xfe")) || bytes.HasPrefix(start, []byte("\xfe\xff"))
 	// Without a mark every second byte of ASCII is 0.
 	if marked || len(start) == 4 && (start[0] == 0) != (start[1] == 0) && (start[2] == 0) != (start[3] == 0) {
-		return fault.New(fault.Unsupported, "text", 0, "it is UTF-16: save it as UTF-8")
+		return fault.At(fault.Unsupported, "text", 0, "it is UTF-16: save it as UTF-8")
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ type csvTable struct {
 // all adds the rows of a file, whose values comma separates, if its first line does not say otherwise.
 func (t *csvTable) all(r source.Reader, comma rune) error {
 	if r.Size() > texts.MaxBytes {
-		return fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(texts.MaxBytes))
+		return fault.New(fault.Limit, "table", "%d bytes, at most %d", r.Size(), int64(texts.MaxBytes))
 	}
 	var text io.Reader = source.Sequential(t.ctx, r)
 	if comma != '\t' {
@@ -235,7 +235,7 @@ func (t *csvTable) columns(names []string) error {
 	inFile := len(t.names) - len(t.paths) // the columns that the first file has
 	switch {
 	case t.names != nil && !slices.Equal(names, t.names[:inFile]):
-		return fault.New(fault.Corrupt, "line 1", fault.NoOffset, "its columns are %s, and those of the first file %s",
+		return fault.New(fault.Corrupt, "line 1", "its columns are %s, and those of the first file %s",
 			fault.Names(names), fault.Names(t.names[:inFile]))
 	case t.names != nil:
 		return nil
@@ -265,9 +265,8 @@ func (t *csvTable) records(reader *csv.Reader, file *records, data []string) err
 		}
 		if errors.Is(err, csv.ErrFieldCount) {
 			line, _ := reader.FieldPos(0)
-			return fault.New(fault.Corrupt, "line "+strconv.Itoa(line), fault.NoOffset,
-				"it has %d values for %d columns%s", len(rec), len(t.names)-len(t.paths),
-				commentHint(t.names[0], rec[0]))
+			return fault.New(fault.Corrupt, "line "+strconv.Itoa(line), "it has %d values for %d columns%s", len(rec),
+				len(t.names)-len(t.paths), commentHint(t.names[0], rec[0]))
 		}
 		if err != nil {
 			return csvError(reader, err)
@@ -281,8 +280,7 @@ func (t *csvTable) records(reader *csv.Reader, file *records, data []string) err
 				value = rec[i]
 			}
 			if len(column.data) > math.MaxUint32-len(value) {
-				return fault.New(fault.Limit, "column "+t.names[i], fault.NoOffset, "over %d bytes",
-					int64(math.MaxUint32))
+				return fault.New(fault.Limit, "column "+t.names[i], "over %d bytes", int64(math.MaxUint32))
 			}
 			add(column, value)
 			t.bytes += int64(len(value)) + 8
@@ -348,7 +346,7 @@ func notUTF8(column *cells) error {
 	for row+1 < column.len() && utf8.Valid(column.data[:column.offs[row+1]]) {
 		row++
 	}
-	return fault.New(fault.Unsupported, "row "+strconv.Itoa(row), fault.NoOffset,
+	return fault.New(fault.Unsupported, "row "+strconv.Itoa(row),
 		"%q is not UTF-8: save the file as UTF-8, which Excel calls CSV UTF-8", fault.Short(column.at(row)))
 }
 
@@ -409,18 +407,17 @@ func commentHint(head, line string) string {
 // headerNames returns the names of the columns, which must differ.
 func headerNames(head []string) ([]string, error) {
 	if len(head) > parquet.MaxColumns {
-		return nil, fault.New(fault.Limit, "line 1", fault.NoOffset, "%d columns, at most %d", len(head),
-			parquet.MaxColumns)
+		return nil, fault.New(fault.Limit, "line 1", "%d columns, at most %d", len(head), parquet.MaxColumns)
 	}
 	names, seen := make([]string, len(head)), make(map[string]bool, len(head))
 	for i, name := range head {
 		name = strings.TrimSpace(name)
 		if !utf8.ValidString(name) {
-			return nil, fault.New(fault.Unsupported, "line 1", fault.NoOffset,
+			return nil, fault.New(fault.Unsupported, "line 1",
 				"the column %q is not UTF-8: save the file as UTF-8, which Excel calls CSV UTF-8", fault.Short(name))
 		}
 		if seen[name] {
-			return nil, fault.New(fault.Corrupt, "line 1", fault.NoOffset, "two columns are called %q", name)
+			return nil, fault.New(fault.Corrupt, "line 1", "two columns are called %q", name)
 		}
 		names[i], seen[name] = name, true
 	}
@@ -435,7 +432,7 @@ func csvError(c *csv.Reader, err error) error {
 		return &fault.Error{Kind: fault.Corrupt, Part: "line " + strconv.Itoa(pe.Line), Off: fault.NoOffset,
 			Msg: pe.Err.Error(), Err: err}
 	}
-	return fault.Wrap(fault.Corrupt, "table", c.InputOffset(), err)
+	return fault.WrapAt(fault.Corrupt, "table", c.InputOffset(), err)
 }
 
 // records is a file of records, read from start to end.
@@ -464,13 +461,13 @@ func (s *records) Read(p []byte) (int, error) {
 	n, err := s.file.Read(p)
 	s.at += int64(n)
 	if s.commas += bytes.Count(p[:n], []byte{s.comma}); s.commas > maxCommas {
-		return 0, fault.New(fault.Limit, "table", s.at, "%s with over %d values", s.what, maxCommas)
+		return 0, fault.At(fault.Limit, "table", s.at, "%s with over %d values", s.what, maxCommas)
 	}
 	if s.values != nil && !s.values.Add(p[:n]) {
-		return 0, fault.New(fault.Limit, "table", s.at, "%s with over %d values", s.what, parquet.MaxColumns)
+		return 0, fault.At(fault.Limit, "table", s.at, "%s with over %d values", s.what, parquet.MaxColumns)
 	}
 	if s.record += int64(n); s.record > maxRecord {
-		return 0, fault.New(fault.Limit, "table", s.at, "%s of over %d bytes", s.what, maxRecord)
+		return 0, fault.At(fault.Limit, "table", s.at, "%s of over %d bytes", s.what, maxRecord)
 	}
 	return n, err
 }

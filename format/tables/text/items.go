@@ -42,7 +42,7 @@ const cellBytes = 2 * 9
 // Columns in which all strings are timestamps (RFC 3339) are timestamps. A property that an item lacks is null.
 func readItems(ctx context.Context, r source.Reader, want func(name string) texts.Want) (*texts.Table, error) {
 	if r.Size() > maxItems {
-		return nil, fault.New(fault.Limit, "items", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxItems))
+		return nil, fault.New(fault.Limit, "items", "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
 	read := newItems(ctx, want)
 	if err := read.all(r); err != nil {
@@ -75,7 +75,7 @@ func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want
 		if err == nil {
 			switch remaining -= r.Size(); {
 			case remaining < 0:
-				err = fault.New(fault.Limit, "table", fault.NoOffset, "files of over %d bytes", int64(maxItems))
+				err = fault.New(fault.Limit, "table", "files of over %d bytes", int64(maxItems))
 			case isCSV:
 				err = lines.all(r, separator(source.Name(name)))
 			default:
@@ -122,9 +122,9 @@ func itemsError(d *json.Decoder, err error) error {
 	var typ *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, io.EOF):
-		return fault.New(fault.Corrupt, "items", d.InputOffset(), "no item")
+		return fault.At(fault.Corrupt, "items", d.InputOffset(), "no item")
 	case errors.As(err, &syntax), errors.As(err, &typ), errors.Is(err, io.ErrUnexpectedEOF):
-		return fault.Wrap(fault.Corrupt, "items", d.InputOffset(), err)
+		return fault.WrapAt(fault.Corrupt, "items", d.InputOffset(), err)
 	}
 	return err
 }
@@ -164,7 +164,7 @@ func (in *items) object(d *json.Decoder) error {
 	case token == json.Delim('['):
 		return in.list(d)
 	case token != json.Delim('{'):
-		return fault.New(fault.Corrupt, "items", d.InputOffset(), "neither an object nor a list")
+		return fault.At(fault.Corrupt, "items", d.InputOffset(), "neither an object nor a list")
 	}
 	properties := map[string]json.RawMessage{}
 	collection, byKey := false, false
@@ -176,7 +176,7 @@ func (in *items) object(d *json.Decoder) error {
 		name := key.(string)
 		if name == "features" {
 			if token, err = d.Token(); err == nil && token != json.Delim('[') {
-				err = fault.New(fault.Corrupt, "items", d.InputOffset(), "features is not a list")
+				err = fault.At(fault.Corrupt, "items", d.InputOffset(), "features is not a list")
 			}
 			if err == nil {
 				collection, err = true, in.list(d)
@@ -202,7 +202,7 @@ func (in *items) object(d *json.Decoder) error {
 		if raw[0] == '[' {
 			members = map[string]json.RawMessage{"value": raw}
 		} else if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-			return fault.New(fault.Corrupt, "member "+name, d.InputOffset(),
+			return fault.At(fault.Corrupt, "member "+name, d.InputOffset(),
 				"is neither an object nor a list, as the first member is")
 		}
 		if members[KeyColumn] == nil {
@@ -293,14 +293,14 @@ var itemMembers = []string{"properties", "assets", "geometry", "crs"}
 func (in *items) element(data []byte, at int64) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
-		return fault.Wrap(fault.Corrupt, fmt.Sprintf("row %d", in.n), at, err)
+		return fault.WrapAt(fault.Corrupt, fmt.Sprintf("row %d", in.n), at, err)
 	}
 	if len(members) > 0 && members["assets"] == nil && !bytes.HasPrefix(members["type"], []byte(`"Feature`)) {
 		return in.row(nil, members, fmt.Sprintf("row %d", in.n), at)
 	}
 	var it item
 	if err := json.Unmarshal(data, &it); err != nil {
-		return fault.Wrap(fault.Corrupt, fmt.Sprintf("item %d", in.n), at, err)
+		return fault.WrapAt(fault.Corrupt, fmt.Sprintf("item %d", in.n), at, err)
 	}
 	return in.add(&it, at)
 }
@@ -344,7 +344,7 @@ type item struct {
 func (in *items) add(it *item, at int64) error {
 	part := fmt.Sprintf("item %d", in.n)
 	if it.Type != "Feature" {
-		return fault.New(fault.Unsupported, part, at, "neither a STAC item nor a feature of GeoJSON: it has type %.32q",
+		return fault.At(fault.Unsupported, part, at, "neither a STAC item nor a feature of GeoJSON: it has type %.32q",
 			it.Type)
 	}
 	values := map[string]json.RawMessage{"id": it.ID, "collection": it.Collection}
@@ -373,7 +373,7 @@ func (in *items) row(box []float64, values map[string]json.RawMessage, part stri
 		box = []float64{box[0], box[1], box[3], box[4]}
 	case 0, 4:
 	default:
-		return fault.New(fault.Corrupt, part, at, "bbox has %d numbers", len(box))
+		return fault.At(fault.Corrupt, part, at, "bbox has %d numbers", len(box))
 	}
 	for i, v := range box {
 		values["bbox."+[]string{"xmin", "ymin", "xmax", "ymax"}[i]] = strconv.AppendFloat(nil, v, 'g', -1, 64)
@@ -384,7 +384,7 @@ func (in *items) row(box []float64, values map[string]json.RawMessage, part stri
 		}
 	}
 	if int64(len(in.columns))*in.n > maxItemCells {
-		return fault.New(fault.Limit, part, at, "%d columns: with the items before it these are over %d values",
+		return fault.At(fault.Limit, part, at, "%d columns: with the items before it these are over %d values",
 			len(in.columns), maxItemCells)
 	}
 	for _, c := range in.columns {
@@ -410,7 +410,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 		case in.want(name) == texts.Skipped:
 			return nil
 		case len(in.columns) == maxItemColumns:
-			return fault.New(fault.Limit, part, at, "over %d properties and assets", maxItemColumns)
+			return fault.At(fault.Limit, part, at, "over %d properties and assets", maxItemColumns)
 		}
 		if err := budget.Grow(in.ctx, cellBytes*(in.n-1)); err != nil {
 			return err
@@ -462,7 +462,7 @@ func (c *itemColumn) add(ctx context.Context, raw json.RawMessage) error {
 	case '"':
 		var s string
 		if err := json.Unmarshal(raw, &s); err != nil {
-			return fault.Wrap(fault.Corrupt, "", 0, err)
+			return fault.WrapAt(fault.Corrupt, "", 0, err)
 		}
 		text, c.strings = []byte(s), true
 	case 't', 'f':

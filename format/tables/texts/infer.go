@@ -75,7 +75,7 @@ func Infer(ctx context.Context, column *tables.Vector, want Want, commas bool) (
 	switch {
 	case !found || large >= 0 && isInt && want == Words:
 	case large >= 0 && isInt:
-		return nil, fault.New(fault.Unsupported, "row "+strconv.Itoa(large), fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, "row "+strconv.Itoa(large),
 			"%s is no integer of 64 bits, as others in the column are", fault.Short(string(column.Bytes(large))))
 	case isInt:
 		ints, err := parsed(ctx, column, func(text string) int64 {

@@ -191,7 +191,7 @@ type reader struct {
 func (r *reader) rest() int { return len(r.b) - r.off }
 
 func (r *reader) corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "geometry", int64(r.off), format, args...)
+	return fault.At(fault.Corrupt, "geometry", int64(r.off), format, args...)
 }
 
 func (r *reader) uint32() (uint32, error) {
@@ -294,7 +294,7 @@ func (r *reader) head() (kind uint32, size int, err error) {
 	}
 	kind = code % 1000
 	if dims > 4 || kind < point || kind > collection {
-		return 0, 0, fault.New(fault.Unsupported, "geometry", int64(r.off-4), "type %d", code)
+		return 0, 0, fault.At(fault.Unsupported, "geometry", int64(r.off-4), "type %d", code)
 	}
 	return kind, dims * 8, nil
 }
@@ -318,7 +318,7 @@ func (r *reader) each(depth int, single func(kind uint32, size int) error) error
 // parts reads the number of parts of a collection in so many others.
 func (r *reader) parts(depth int) (int, error) {
 	if depth == maxDepth {
-		return 0, fault.New(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
+		return 0, fault.At(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
 	}
 	return r.count(headSize)
 }
@@ -329,7 +329,7 @@ func Point(wkb []byte) (x, y float64, err error) {
 	in := &reader{b: wkb}
 	kind, size, err := in.head()
 	if err == nil && kind != point {
-		err = fault.New(fault.Unsupported, "geometry", 0, "type %d is not a point", kind)
+		err = fault.At(fault.Unsupported, "geometry", 0, "type %d is not a point", kind)
 	}
 	if err == nil {
 		err = in.rings(kind, size, func(p positions) { x, y = p.at(0) })

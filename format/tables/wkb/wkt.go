@@ -42,7 +42,7 @@ type textParser struct {
 
 func (p *textParser) fail(kind fault.Kind, format string, args ...any) {
 	if p.err == nil {
-		p.err = fault.New(kind, "geometry", int64(p.off), format, args...)
+		p.err = fault.At(kind, "geometry", int64(p.off), format, args...)
 	}
 	p.off = len(p.s)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestFaultsSurviveTheWire(t *testing.T) {
-	e := fault.New(fault.Corrupt, "tile 3", 99, "checksum %d", 5)
+	e := fault.At(fault.Corrupt, "tile 3", 99, "checksum %d", 5)
 	e.File = "a\xff.tif"
 	for _, err := range []error{e, errors.New("other"), ErrUnknownSpec} {
 		f := NewFault(4, errors.Join(err))

@@ -52,7 +52,7 @@ func (s *axisWeights) at(x int64) (first int64, weights []float64, sum float64) 
 
 func newTent[T Number](m *Mapping, src *Plane[T]) (*tentKernel[T], error) {
 	if m.radiusX > maxRadius || m.radiusY > maxRadius {
-		return nil, fault.New(fault.Limit, "window", fault.NoOffset,
+		return nil, fault.New(fault.Limit, "window",
 			"antialias of %.0f by %.0f pixels to one: at most %d, read an overview", m.radiusY, m.radiusX, maxRadius)
 	}
 	return &tentKernel[T]{src: src, x: newSide(m.radiusX), y: newSide(m.radiusY)}, nil

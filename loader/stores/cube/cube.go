@@ -92,8 +92,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 func attributeOf(array *tiledb.Array, f *spec.Field, dims string) (*tiledb.Images, error) {
 	schema := array.Schema
 	if f.Pattern != "" || f.Blob != "" {
-		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset,
-			"an array has attributes, not files: name one as column")
+		return nil, fault.New(fault.NotFound, "array schema", "an array has attributes, not files: name one as column")
 	}
 	attr := schema.Attr(f.Column)
 	switch {
@@ -109,11 +108,9 @@ func attributeOf(array *tiledb.Array, f *spec.Field, dims string) (*tiledb.Image
 			names[i] = schema.Attrs[i].Name
 		}
 		if f.Column != "" {
-			return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset,
-				"no attribute %q; there are %q", f.Column, names)
+			return nil, fault.New(fault.NotFound, "array schema", "no attribute %q; there are %q", f.Column, names)
 		}
-		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset,
-			"name the attribute as column; there are %q", names)
+		return nil, fault.New(fault.NotFound, "array schema", "name the attribute as column; there are %q", names)
 	}
 	return array.Images(attr, dims)
 }

@@ -42,7 +42,7 @@ const maxImages = 1 << 32
 // file open.
 func (t *Images) Table(fields int) (*rows.Table, error) {
 	if t.N > maxImages {
-		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.Limit, "dataset",
 			"%d rows, at most %d", t.N, int64(maxImages)), t.URI)
 	}
 	made := &rows.Table{
@@ -65,7 +65,7 @@ func (t *Images) Table(fields int) (*rows.Table, error) {
 			Size:  &catalog.Size{Height: int32(grid.Height), Width: int32(grid.Width)},
 			Asset: func(_ context.Context, row int64) (catalog.Asset, error) { return t.Raster(i, row), nil },
 			Value: func(context.Context, int64) (catalog.Value, error) {
-				return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+				return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset",
 					"%s has no metadata columns", t.Noun), t.URI)
 			},
 		})
@@ -86,7 +86,7 @@ func (t *Images) column(ctx context.Context, name string) (rows.Column, error) {
 		return rows.Column{Kind: values.Kind(), Scan: scan}, nil
 	}
 	if !t.IsN(name) {
-		return rows.Column{}, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset,
+		return rows.Column{}, fault.WithFile(fault.New(fault.NotFound, "column "+name,
 			"%s has only the coordinate along n", t.Noun), t.URI)
 	}
 	scan := func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {

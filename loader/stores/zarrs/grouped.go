@@ -46,7 +46,7 @@ func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source,
 		switch {
 		case source.Beside, strings.HasPrefix(source.Pattern, "../"):
 			return nil, fault.WithFile(rows.InField(fields[i].Name, fault.New(fault.Unsupported, "dataset",
-				fault.NoOffset, "pattern is %q: patterns name arrays of %s here", source.Pattern, f.Noun)), src.Source)
+				"pattern is %q: patterns name arrays of %s here", source.Pattern, f.Noun)), src.Source)
 		case source.Pattern != "" && d.first < 0 && !source.Optional:
 			d.first = len(sources)
 		case source.Pattern == "" && fields[i].Traits().Metadata && !named(fields, cmp.Or(source.Column, source.Field)):
@@ -184,12 +184,12 @@ func (d *grouped) metadata(ctx context.Context, name string) (*attributes, error
 		made.values[row] = value
 	}
 	if len(kinds) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.NotFound, "column "+name,
 			"no group has such an attribute"), d.node.URI)
 	}
 	switch {
 	case kinds[column.Text] && len(kinds) > 1:
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "column "+name,
 			"some groups have a number as this attribute, others a string"), d.node.URI)
 	case kinds[column.Float]:
 		made.kind = column.Float // integers among them have both members

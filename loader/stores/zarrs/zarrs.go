@@ -64,7 +64,7 @@ func (f *Format) at(ctx context.Context, path string, o resources.Options) (*zar
 func (f *Format) open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*rows.Table,
 	error) {
 	if src.Timestamp != nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset",
 			"%s keeps no earlier states: timestamp is for TileDB arrays", f.Noun), src.Source)
 	}
 	node, err := f.at(ctx, src.Source, o)
@@ -127,7 +127,7 @@ func (d *dataset) add(ctx context.Context, i int, f *spec.Field, dims string) er
 		}
 	}
 	if d.n >= 0 && n != d.n {
-		return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%d images, %d of the first field", n, d.n)
+		return fault.New(fault.Unsupported, "dataset", "%d images, %d of the first field", n, d.n)
 	}
 	d.n = n
 	return nil
@@ -157,7 +157,7 @@ func (d *dataset) table() (*rows.Table, error) {
 	found.Metadata = func(ctx context.Context, column string) (images.Values, error) {
 		labels, err := d.node.Labels(ctx, column)
 		if err == nil && labels.N != d.n {
-			err = fault.WithFile(fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
+			err = fault.WithFile(fault.New(fault.Unsupported, "column "+column,
 				"%d values for %d images", labels.N, d.n), d.node.URI)
 		}
 		return labels, err
@@ -168,8 +168,7 @@ func (d *dataset) table() (*rows.Table, error) {
 // rasterOf returns the array, or the group of arrays as bands, of a field.
 func (f *Format) rasterOf(ctx context.Context, node *zarr.Node, field *spec.Field, dims string) (*zarr.Raster, error) {
 	if field.Blob != "" {
-		return nil, fault.New(fault.NotFound, "dataset", fault.NoOffset,
-			"%s has arrays, not cells: name one as column", f.Noun)
+		return nil, fault.New(fault.NotFound, "dataset", "%s has arrays, not cells: name one as column", f.Noun)
 	}
 	return node.Raster(ctx, field.Name, field.Column, dims)
 }
@@ -190,7 +189,7 @@ func (f *Format) image(ctx context.Context, path string, o resources.Options) (c
 // onlyImage returns the image of a raster. Several are an error about a path, which ends in why.
 func onlyImage(r *zarr.Raster, path, why string) (catalog.Asset, error) {
 	if r.Len() != 1 {
-		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset,
+		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array",
 			"it has %d images along n, %s", r.Len(), why), path)
 	}
 	return catalog.Asset{URI: r.Arrays()[0].URI, Index: r.Index(0), Names: r.BandNames()}, nil

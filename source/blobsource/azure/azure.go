@@ -75,8 +75,7 @@ func (d *driver) client(name string) (*container.Client, error) {
 		return container.NewClientFromConnectionString(found, name, options)
 	}
 	if parts.AccountName == "" {
-		return nil, fault.New(fault.Unsupported, "account", fault.NoOffset, "it names no account, and "+
-			"AZURE_STORAGE_ACCOUNT is not set")
+		return nil, fault.New(fault.Unsupported, "account", "it names no account, and AZURE_STORAGE_ACCOUNT is not set")
 	}
 	service, err := azureblob.NewServiceURL(parts)
 	if err != nil {

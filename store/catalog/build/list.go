@@ -95,7 +95,7 @@ func (l *Listing) list(ctx context.Context) (err error) {
 		return l.noteListed(root)
 	}
 	if len(l.paths) != 1 {
-		return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+		return fault.New(fault.Unsupported, "dataset",
 			"a catalog of pairs takes one directory, glob or table, not %d paths", len(l.paths))
 	}
 	if err := l.fieldColumns(); err != nil {
@@ -126,8 +126,7 @@ func (l *Listing) listPairs(ctx context.Context, name string, dir home) error {
 	}
 	defer func() { _ = table.Close() }()
 	if !table.Listed() {
-		return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
-			"is not a directory, glob or table"), name)
+		return fault.WithFile(fault.New(fault.Unsupported, "dataset", "is not a directory, glob or table"), name)
 	}
 	l.o.Counts.Incomplete, _ = table.Dropped()
 	maps.Copy(l.o.beside, table.Beside())
@@ -187,14 +186,13 @@ func (l *Listing) noteListed(root string) error {
 
 // badField is the error for a field that a catalog of pairs cannot have.
 func badField(s catalog.Source, format string, args ...any) error {
-	return fault.New(fault.Unsupported, fmt.Sprintf("field %q", s.Field), fault.NoOffset, format, args...)
+	return fault.New(fault.Unsupported, fmt.Sprintf("field %q", s.Field), format, args...)
 }
 
 // fieldColumns makes the columns of the fields after the first, and the metadata that names the fields.
 func (l *Listing) fieldColumns() error {
 	if len(l.o.Fields) > layout.MaxFields {
-		return fault.New(fault.Limit, "catalog", fault.NoOffset, "%d fields, at most %d", len(l.o.Fields),
-			layout.MaxFields)
+		return fault.New(fault.Limit, "catalog", "%d fields, at most %d", len(l.o.Fields), layout.MaxFields)
 	}
 	var names []string
 	for k, source := range l.o.Fields {

@@ -156,7 +156,7 @@ func (m *merging) close() (err error) {
 }
 
 func damaged(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "part", fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, "part", format, args...)
 }
 
 // saidError is the text of an error that a shard has met. Its kind is in the text, so it has any here.
@@ -173,7 +173,7 @@ type sectionReader struct{ *io.SectionReader }
 // ReadAt implements source.Reader.
 func (s sectionReader) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > s.Size() || int64(len(p)) > s.Size()-off {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of the file", len(p), s.Size())
+		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of the file", len(p), s.Size())
 	}
 	_, err := s.SectionReader.ReadAt(p, off)
 	if errors.Is(err, io.EOF) {

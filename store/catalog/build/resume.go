@@ -38,7 +38,7 @@ type rowReader struct {
 func openRows(r io.ReaderAt, size int64) (*rowReader, error) {
 	file, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Corrupt, "footer", err)
 	}
 	return &rowReader{r: parquet.NewGenericReader[rowio.Row](file), buf: make([]rowio.Row, 128)}, nil
 }
@@ -83,14 +83,14 @@ func checkCatalog(ctx context.Context, r *io.SectionReader) (masks bool, err err
 		return false, err
 	}
 	if v := file.Meta[layout.VersionKey]; v != layout.Version {
-		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset,
+		return false, fault.New(fault.Unsupported, "footer",
 			"catalog version %q; this is version %s", v, layout.Version)
 	}
 	return file.Meta[layout.MasksKey] == layout.MasksVersion, nil
 }
 
 func previousFailed(cause any) error {
-	return fault.New(fault.Corrupt, "catalog", fault.NoOffset, "the Parquet reader failed: %v", cause)
+	return fault.New(fault.Corrupt, "catalog", "the Parquet reader failed: %v", cause)
 }
 
 // find puts the rows of some files into rows, unless rows has them already. The files must follow the files of earlier
@@ -136,7 +136,7 @@ func (p *rowReader) read() error {
 		err = io.ErrNoProgress
 	}
 	if err != nil {
-		return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, "row", err)
 	}
 	p.next = p.buf[:n]
 	// Copied, because the reader reuses its pages.

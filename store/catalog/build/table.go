@@ -61,7 +61,7 @@ func (l *Listing) join(ctx context.Context) error {
 		return err
 	}
 	if column.Kind == catalog.Float {
-		return fault.New(fault.Unsupported, "column "+on, fault.NoOffset, "holds floats, which cannot name files")
+		return fault.New(fault.Unsupported, "column "+on, "holds floats, which cannot name files")
 	}
 	keys := rowkey.New(on, "files", stem)
 	err = column.Scan(ctx, func(row int64, v columns.Cell) error {
@@ -168,7 +168,7 @@ func (l *Listing) namedIn(ctx context.Context, column *columns.Column, field, ta
 			if lacks[row] = true; l.o.DropIncomplete {
 				return nil
 			}
-			return fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", field, row), fault.NoOffset,
+			return fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", field, row),
 				"no path: drop_missing (--drop-missing) leaves out such rows, and a run without a catalog keeps them "+
 					"by missing \"fill\" of the field")
 		}
@@ -196,10 +196,9 @@ func (l *Listing) addColumns(leave func(name string) bool) error {
 			}
 			continue
 		case err == nil && l.own[name]:
-			err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-				"a catalog already has a column of this name")
+			err = fault.New(fault.Unsupported, "column "+name, "a catalog already has a column of this name")
 		case err == nil && len(l.added) == maxAdded:
-			err = fault.New(fault.Limit, "table", fault.NoOffset, "over %d columns", maxAdded)
+			err = fault.New(fault.Limit, "table", "over %d columns", maxAdded)
 		case err == nil:
 			err = columnName(name)
 		}
@@ -259,7 +258,7 @@ func appendCell(out parquet.Row, c *columns.Column, cell columns.Cell, k int) pa
 // columnName checks that a column has a name.
 func columnName(name string) error {
 	if name == "" {
-		return fault.New(fault.Unsupported, "column", fault.NoOffset, "a column of a catalog needs a name")
+		return fault.New(fault.Unsupported, "column", "a column of a catalog needs a name")
 	}
 	return nil
 }

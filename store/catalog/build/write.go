@@ -140,7 +140,7 @@ func (o *Options) workers(files []namedFile) int {
 const remoteWorkers = 32
 
 func noRasters(paths []string) error {
-	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))
+	return fault.WithFile(fault.New(fault.NotFound, "dataset", "no rasters"), strings.Join(paths, ", "))
 }
 
 // rowOf reads a file, and makes its row.
@@ -286,9 +286,8 @@ func eachListed(ctx context.Context, path string, o Options, add func(namedFile)
 		maps.Copy(o.beside, files.Beside)
 	}
 	if files.OnlyPictures { // who makes a catalog says by a glob which files it is of
-		return fault.WithFile(fault.New(fault.NotFound, "directory", fault.NoOffset,
-			"no TIFF and no rumi file, but %d PNG, JPEG, NumPy or VRT files: a glob such as **/*.png reads them",
-			len(files.Paths)), path)
+		return fault.WithFile(fault.New(fault.NotFound, "directory", "no TIFF and no rumi file, but %d PNG, JPEG, "+
+			"NumPy or VRT files: a glob such as **/*.png reads them", len(files.Paths)), path)
 	}
 	for i, size := range files.Sizes {
 		file := namedFile{path: files.Path(i), bytes: size, listed: files.Base}

@@ -68,7 +68,7 @@ func open(ctx context.Context, o source.Opener, r source.Reader, uri string, max
 	m catalog.Meta, err error) {
 	m.Format = magic.VRT
 	if m.Size, a.Size = r.Size(), r.Size(); m.Size > vrt.MaxBytes {
-		return a, m, fault.New(fault.Limit, "VRT", fault.NoOffset, "%d bytes, at most %d", m.Size, vrt.MaxBytes)
+		return a, m, fault.New(fault.Limit, "VRT", "%d bytes, at most %d", m.Size, vrt.MaxBytes)
 	}
 	if err = budget.Grow(ctx, m.Size); err != nil {
 		return a, m, err
@@ -139,9 +139,8 @@ func (v virtual) of(bands []vrt.Band) (*chunk.Index, error) {
 	for i := range bands {
 		band := &bands[i]
 		if band.DType != first.DType {
-			return nil, fault.New(fault.Unsupported, "bands", fault.NoOffset,
-				"band %d is %s and band 1 is %s: make a TIFF of one type, as by 'gdal_translate -ot Float32 x.vrt "+
-					"x.tif'", i+1, band.DType, first.DType)
+			return nil, fault.New(fault.Unsupported, "bands", "band %d is %s and band 1 is %s: make a TIFF of one "+
+				"type, as by 'gdal_translate -ot Float32 x.vrt x.tif'", i+1, band.DType, first.DType)
 		}
 		missing := chunk.Index{DType: band.DType}
 		missing.NoData, missing.NoDataBits = tiff.NoData(band.NoData, band.DType)
@@ -218,10 +217,10 @@ func (v *virtual) source(ctx context.Context, file int) (catalog.Asset, error) {
 	case err != nil:
 		return catalog.Asset{}, err
 	case source.IsRemote(own) && !source.IsRemote(uri):
-		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "SourceFilename", fault.NoOffset,
+		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "SourceFilename",
 			"%q is a local file, which a virtual raster on a server must not name", fault.Short(name)), own)
 	case slices.Contains(v.chain, uri) || len(v.chain) >= maxChain:
-		return catalog.Asset{}, fault.WithFile(fault.New(fault.Limit, "SourceFilename", fault.NoOffset,
+		return catalog.Asset{}, fault.WithFile(fault.New(fault.Limit, "SourceFilename",
 			"virtual rasters are sources of each other in a circle, or more than %d deep", maxChain), own)
 	}
 	chain := context.WithValue(ctx, chainKey{}, v.chain)
@@ -288,7 +287,7 @@ func (v *virtual) bytes(b chunk.Box) int64 {
 func (r *virtualReader) ReadBox(ctx context.Context, dst []byte, _ int64, b chunk.Box) error {
 	x, size := &r.v.index, r.v.index.DType.Size()
 	if !b.Inside(x.Bands, x.Height, x.Width) {
-		return fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside the image", b)
+		return fault.New(fault.NotFound, "window", "box %+v is not inside the image", b)
 	}
 	if join(b, r.made) != r.made {
 		if err := r.produce(ctx, b); err != nil {
@@ -396,16 +395,14 @@ func (r *virtualReader) add(ctx context.Context, box chunk.Box, g *sourceGroup) 
 	bands := make([]int, len(g.sources))
 	for i, s := range g.sources {
 		if bands[i] = s.Band; s.Band >= x.Bands {
-			return a.Fault(fault.New(fault.Corrupt, "SourceBand", fault.NoOffset,
-				"band %d of a raster of %d bands", s.Band+1, x.Bands))
+			return a.Fault(fault.New(fault.Corrupt, "SourceBand", "band %d of a raster of %d bands", s.Band+1, x.Bands))
 		}
 	}
 	columns, lines, ok := g.first.Place(r.v.set, x.Width, x.Height)
 	// GDAL resamples the sources of such a source.
 	if ok && catalog.IsVirtual(x) && !(columns.Shifted() && lines.Shifted()) {
-		return a.Fault(fault.New(fault.Unsupported, "VRT", fault.NoOffset,
-			"a virtual raster that another one shows at another resolution is not read: make a TIFF of it, as by "+
-				"'gdal_translate x.vrt x.tif'"))
+		return a.Fault(fault.New(fault.Unsupported, "VRT", "a virtual raster that another one shows at another "+
+			"resolution is not read: make a TIFF of it, as by 'gdal_translate x.vrt x.tif'"))
 	}
 	left, right := max(columns.First, box.X0), min(columns.Last, box.X1)
 	top, bottom := max(lines.First, box.Y0), min(lines.Last, box.Y1)
@@ -426,7 +423,7 @@ func (r *virtualReader) add(ctx context.Context, box chunk.Box, g *sourceGroup) 
 	window := chunk.Box{X0: columns.Pixel(left), X1: columns.Pixel(right-1) + 1}
 	line := int64(window.X1-window.X0) * int64(x.DType.Size()+1) * int64(len(bands))
 	if line > int64(max(r.v.maxChunk, virtualBytes)) {
-		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset,
+		return a.Fault(fault.New(fault.Limit, "window",
 			"%d columns of %d bands are over max_chunk, which is %d", window.X1-window.X0, len(bands), r.v.maxChunk))
 	}
 	most := int(max(1, 2*virtualBytes/line))
@@ -437,7 +434,7 @@ func (r *virtualReader) add(ctx context.Context, box chunk.Box, g *sourceGroup) 
 		}
 		if nested := ctx.Value(nestedKey{}).(*int); len(r.v.chain) > 1 {
 			if *nested++; *nested > maxNested {
-				return fault.New(fault.Limit, "VRT", fault.NoOffset, "over %d windows of virtual rasters in each "+
+				return fault.New(fault.Limit, "VRT", "over %d windows of virtual rasters in each "+
 					"other make a window of one: make TIFFs of them, as by 'gdal_translate x.vrt x.tif'", maxNested)
 			}
 		}

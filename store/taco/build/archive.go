@@ -88,8 +88,7 @@ func newArchive(f archiveFile) *zipArchive {
 // in the header until close.
 func (a *zipArchive) begin(name string, size int64, crc uint32, extra []byte) (*zip.FileHeader, io.Writer, error) {
 	if len(name) > maxName {
-		return nil, nil, fault.New(fault.Limit, "sample", fault.NoOffset, "its path has %d bytes, a ZIP allows %d",
-			len(name), maxName)
+		return nil, nil, fault.New(fault.Limit, "sample", "its path has %d bytes, a ZIP allows %d", len(name), maxName)
 	}
 	header := &zip.FileHeader{Name: name, Method: zip.Store, CRC32: crc, CompressedSize64: uint64(size),
 		UncompressedSize64: uint64(size)}
@@ -310,7 +309,7 @@ func load(ctx context.Context, o source.Opener, r *Row) (*loaded, error) {
 	}
 	content.r = nil
 	if err == nil && magic.Of(content.bytes) == magic.VRT {
-		err = fault.New(fault.Unsupported, "file", 0, "a virtual raster is of no use in a container, as it names "+
+		err = fault.At(fault.Unsupported, "file", 0, "a virtual raster is of no use in a container, as it names "+
 			"other files: make a TIFF of it, as by 'gdal_translate x.vrt x.tif'")
 	}
 	if err != nil {

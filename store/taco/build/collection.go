@@ -89,7 +89,7 @@ var computed = []string{pitMember, fieldsMember, sourcesMember, tacocatMember}
 func (c *Collection) Set(b []byte) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(b, &members); err != nil {
-		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, err)
 	}
 	rest := maps.Clone(c.More)
 	for count, counted := range taco2.Counts {
@@ -138,7 +138,7 @@ func decodeInto(field reflect.Value, name string, b []byte) error {
 	case errors.As(err, &wrong):
 		return unsupported(model.CollectionName, "%s", wrongType(name, wrong))
 	case err != nil:
-		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, err)
 	}
 	field.Set(v.Elem())
 	return nil
@@ -166,7 +166,7 @@ func wrongType(name string, e *json.UnmarshalTypeError) string {
 func (c *Collection) SetYAML(b []byte) error {
 	members, err := yamljson.Object(b)
 	if err != nil {
-		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, err)
 	}
 	replaced, err := spread(members)
 	if err != nil {
@@ -181,7 +181,7 @@ func (c *Collection) SetYAML(b []byte) error {
 		c.unset(namespace)
 	}
 	if b, err = json.Marshal(members); err != nil {
-		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, err)
 	}
 	return c.Set(b)
 }
@@ -235,7 +235,7 @@ func (c *Collection) Check() error {
 	}
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(data, &doc); err != nil {
-		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, err)
 	}
 	if err := firstOf(taco2.CoreViolations(doc)); err != nil {
 		return err
@@ -279,7 +279,7 @@ func CollectionOf(d *taco.Dataset) (*Collection, error) {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(doc, &members); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Corrupt, model.CollectionName, err)
 	}
 	if taco3.Version(doc) != "" {
 		collection.modern(members)
@@ -313,7 +313,7 @@ func plainJSON(v any) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return nil, fault.Wrap(fault.Unsupported, model.CollectionName, fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Unsupported, model.CollectionName, err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

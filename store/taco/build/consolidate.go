@@ -127,7 +127,7 @@ func indexForm(path string, form Form) (Form, error) {
 // gather adds ZIPs to an index that will be in the folder of path.
 func (x *joinedIndex) gather(ctx context.Context, zips []string, path string, o Options) error {
 	if len(zips) == 0 {
-		return fault.WithFile(fault.New(fault.NotFound, "index", fault.NoOffset, "is of no ZIP"), path)
+		return fault.WithFile(fault.New(fault.NotFound, "index", "is of no ZIP"), path)
 	}
 	var taken []string
 	for i, zip := range zips {

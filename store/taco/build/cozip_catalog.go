@@ -36,7 +36,7 @@ type partition struct {
 func (g *namedIndex) add(ctx context.Context, x *joinedIndex, dataset *taco.Dataset, name string) error {
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(dataset.Collection(), &doc); err != nil {
-		return fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
+		return fault.Wrap(fault.Corrupt, model.CollectionName, err)
 	}
 	metadata, err := g.same(doc)
 	if err != nil {
@@ -66,7 +66,7 @@ func (g *namedIndex) add(ctx context.Context, x *joinedIndex, dataset *taco.Data
 // same checks that a ZIP is described as the first one, but for the extent. It returns taco:metadata.
 func (g *namedIndex) same(doc map[string]json.RawMessage) (metadata map[string]map[string]taco3.Declared, err error) {
 	if err := json.Unmarshal(doc["taco:metadata"], &metadata); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, model.CollectionName, fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Corrupt, model.CollectionName, err)
 	}
 	if g.members == nil {
 		g.members = doc

@@ -118,7 +118,7 @@ func typed(ctx context.Context, declared map[string]Declared, levels []*tables.T
 			have = append(have, keyOf(depth, c.Name))
 		}
 	}
-	return fault.New(fault.NotFound, model.CollectionName, fault.NoOffset, "columns has %q, and the samples have %s",
+	return fault.New(fault.NotFound, model.CollectionName, "columns has %q, and the samples have %s",
 		slices.Sorted(maps.Keys(left))[0], strings.Join(have, ", "))
 }
 

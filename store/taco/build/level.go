@@ -189,7 +189,7 @@ func badID(id string) string {
 
 // unsupported returns an error about a part of a container.
 func unsupported(part, format string, args ...any) *fault.Error {
-	return fault.New(fault.Unsupported, part, fault.NoOffset, format, args...)
+	return fault.New(fault.Unsupported, part, format, args...)
 }
 
 // Types of columns.

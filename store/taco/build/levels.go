@@ -59,7 +59,7 @@ func (g *grower) grow(k int, parent int32, s *Sample) (row int32, err error) {
 	case set != 1:
 		return 0, unsupported(part, "has %d of a file, bytes and children: it must have exactly one", set)
 	case s.Children != nil && k+1 == taco2.MaxLevels:
-		return 0, fault.New(fault.Limit, part, fault.NoOffset,
+		return 0, fault.New(fault.Limit, part,
 			"is a folder at level %d: a container has at most %d levels", k, taco2.MaxLevels)
 	case s.Children != nil:
 		for i := range s.Children.Samples {

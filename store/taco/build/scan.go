@@ -84,7 +84,7 @@ func Scan(ctx context.Context, dir string, skip ...string) (samples *Tortilla, b
 		}
 	}
 	if err == nil && len(tree.top.Samples) == 0 {
-		err = fault.New(fault.NotFound, "folder", fault.NoOffset, "has no files")
+		err = fault.New(fault.NotFound, "folder", "has no files")
 	}
 	return tree.top, beside, fault.WithFile(err, dir)
 }
@@ -135,7 +135,7 @@ func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 		}
 		path, file := ids.Str(row), ""
 		if strings.Count(path, "/") >= taco2.MaxLevels {
-			return nil, fault.New(fault.Limit, "row "+strconv.Itoa(row), fault.NoOffset, "id has %d levels, at most %d",
+			return nil, fault.New(fault.Limit, "row "+strconv.Itoa(row), "id has %d levels, at most %d",
 				strings.Count(path, "/")+1, taco2.MaxLevels)
 		}
 		if !files.Null(row) {

@@ -22,16 +22,15 @@ const Spare = zstd.Spare
 // NewKey makes the cipher of AES-256-GCM from a key of 32 bytes.
 func NewKey(key []byte) (cipher.AEAD, error) {
 	if len(key) != 32 {
-		return nil, fault.New(fault.Unsupported, "key", fault.NoOffset,
-			"an AES-256 key has 32 bytes, this one %d", len(key))
+		return nil, fault.New(fault.Unsupported, "key", "an AES-256 key has 32 bytes, this one %d", len(key))
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unsupported, "key", fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Unsupported, "key", err)
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unsupported, "key", fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Unsupported, "key", err)
 	}
 	return aead, nil
 }
@@ -70,7 +69,7 @@ const chunkHeader = 12
 // nextChunk reads the chunk at src[off:].
 func nextChunk(src []byte, off int) (tileChunk, int, error) {
 	if len(src)-off < chunkHeader {
-		return tileChunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off), "%d bytes left, %d needed",
+		return tileChunk{}, 0, fault.At(fault.Corrupt, "chunk header", int64(off), "%d bytes left, %d needed",
 			len(src)-off, chunkHeader)
 	}
 	header := src[off:]
@@ -78,7 +77,7 @@ func nextChunk(src []byte, off int) (tileChunk, int, error) {
 		binary.LittleEndian.Uint32(header[8:])
 	rest := header[chunkHeader:]
 	if uint64(stored)+uint64(meta) > uint64(len(rest)) {
-		return tileChunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off),
+		return tileChunk{}, 0, fault.At(fault.Corrupt, "chunk header", int64(off),
 			"%d bytes of metadata and %d of data, %d are left", meta, stored, len(rest))
 	}
 	c := tileChunk{off: off, orig: int(orig), meta: rest[:meta:meta], data: rest[meta:][:stored:stored]}
@@ -101,18 +100,18 @@ func Size(src []byte) (size int64, chunks int, err error) {
 		size += int64(read.orig)
 	}
 	if off != len(src) {
-		return 0, 0, fault.New(fault.Corrupt, "tile", int64(off), "%d bytes behind its last chunk", len(src)-off)
+		return 0, 0, fault.At(fault.Corrupt, "tile", int64(off), "%d bytes behind its last chunk", len(src)-off)
 	}
 	return size, count, nil
 }
 
 func chunkCount(src []byte) (int, error) {
 	if len(src) < 8 {
-		return 0, fault.New(fault.Corrupt, "tile", 0, "%d bytes, at least 8 needed", len(src))
+		return 0, fault.At(fault.Corrupt, "tile", 0, "%d bytes, at least 8 needed", len(src))
 	}
 	count := binary.LittleEndian.Uint64(src)
 	if count > uint64(len(src)-8)/chunkHeader {
-		return 0, fault.New(fault.Corrupt, "number of chunks", 0, "%d chunks in %d bytes", count, len(src)-8)
+		return 0, fault.At(fault.Corrupt, "number of chunks", 0, "%d chunks in %d bytes", count, len(src)-8)
 	}
 	return int(count), nil
 }
@@ -126,7 +125,7 @@ func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
 		return err
 	}
 	if size != int64(len(dst)) {
-		return fault.New(fault.Corrupt, "tile", 0, "its chunks hold %d bytes, %d needed", size, len(dst))
+		return fault.At(fault.Corrupt, "tile", 0, "its chunks hold %d bytes, %d needed", size, len(dst))
 	}
 	d.plan(p, e)
 	off, pos := 8, 0
@@ -190,7 +189,7 @@ func (d *Decoder) room(dst []byte, n int64, final int) ([]byte, error) {
 		return dst, nil
 	}
 	if n > maxData(final) {
-		return nil, fault.New(fault.Limit, "", fault.NoOffset, "%d bytes come out on the way to %d", n, final)
+		return nil, fault.New(fault.Limit, "", "%d bytes come out on the way to %d", n, final)
 	}
 	d.turn ^= 1
 	d.data[d.turn] = slices.Grow(d.data[d.turn][:0], int(n)+Spare)[:n]
@@ -205,8 +204,7 @@ func (d *Decoder) undo(f step, dst, meta, data []byte, final int) (m, out []byte
 	case kind.undo != nil:
 		m, out, err = kind.undo(d, f, dst, meta, data, final)
 	default:
-		err = fault.New(fault.Unsupported, "", fault.NoOffset,
-			"it is not the first filter of strings of variable length")
+		err = fault.New(fault.Unsupported, "", "it is not the first filter of strings of variable length")
 	}
 	if err != nil {
 		return nil, nil, fault.WithPart(err, f.ID.String(), fault.NoOffset)
@@ -355,8 +353,7 @@ func (p *metaParts) sizes(i int) (orig, stored uint32) {
 func (d *Decoder) each(p *metaParts, dst, data []byte, final int, f func(i int, dst, src []byte) error) (m, out []byte,
 	err error) {
 	if p.metaSize > maxMeta(final) {
-		return nil, nil, fault.New(fault.Limit, "metadata", fault.NoOffset,
-			"%d bytes come out for %d of data", p.metaSize, final)
+		return nil, nil, fault.New(fault.Limit, "metadata", "%d bytes come out for %d of data", p.metaSize, final)
 	}
 	if out, err = d.room(dst, p.outSize, final); err != nil {
 		return nil, nil, err
@@ -388,7 +385,7 @@ func (d *Decoder) each(p *metaParts, dst, data []byte, final int, f func(i int, 
 
 func (d *Decoder) decrypt(_ step, dst, meta, data []byte, final int) (m, out []byte, err error) {
 	if d.key == nil {
-		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the tile is encrypted and there is no key")
+		return nil, nil, fault.New(fault.Unsupported, "", "the tile is encrypted and there is no key")
 	}
 	const iv, tag = 12, 16
 	parts, err := readParts(meta, 8+iv+tag)

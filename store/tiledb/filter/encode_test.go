@@ -26,15 +26,14 @@ var encoders = map[ID]encode{
 	Gzip: compressor(gzip), Zstd: compressor(zstandard), ByteShuffle: byteshuffle,
 	AES256GCM: func(x *Encoder, _ Filter, metas [][]byte, data []byte, _ Elem) (meta, out []byte, err error) {
 		if x.key == nil {
-			return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the filter needs a key")
+			return nil, nil, fault.New(fault.Unsupported, "", "the filter needs a key")
 		}
 		return x.parts(metas, data, x.encrypt)
 	},
 	LZ4: compressor(compressLZ4), DoubleDelta: compressor(compressDoubleDelta),
 	RLE: compressor(func(out []byte, _ Filter, part []byte, e Elem) ([]byte, error) {
 		if len(part)%e.Cell != 0 { // libtiledb expects whole tuples among the values of a dimension
-			return nil, fault.New(fault.Unsupported, "", fault.NoOffset,
-				"%d bytes are not whole cells of %d", len(part), e.Cell)
+			return nil, fault.New(fault.Unsupported, "", "%d bytes are not whole cells of %d", len(part), e.Cell)
 		}
 		return rleEncode(out, part, e.Cell), nil
 	}),
@@ -85,7 +84,7 @@ func (x *Encoder) chunk(out, src []byte, p Pipeline, e Elem) ([]byte, error) {
 		}
 		encode := encoders[filter.ID]
 		if encode == nil {
-			return nil, fault.New(fault.Unsupported, filter.ID.String(), fault.NoOffset, "it cannot be written")
+			return nil, fault.New(fault.Unsupported, filter.ID.String(), "it cannot be written")
 		}
 		meta, encoded, err := encode(x, filter, metas, data, e)
 		if err != nil {
@@ -403,7 +402,7 @@ func deltas(data []byte, limit int, e Elem) (meta, out []byte, err error) {
 			j := max(i-e.Size, 0)
 			a, b := extend(w[j:], e.Size, e.Kind == Signed), extend(w[i:], e.Size, e.Kind == Signed)
 			if falls := b < a; falls != (e.Kind == Unsigned && (a < 0) != (b < 0)) {
-				return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the values are not ascending")
+				return nil, nil, fault.New(fault.Unsupported, "", "the values are not ascending")
 			}
 			out = appendLE(out, e.Size, uint64(b-a))
 		}
@@ -418,14 +417,14 @@ func compressLZ4(out []byte, _ Filter, part []byte, _ Elem) ([]byte, error) {
 	data := make([]byte, lz4.CompressBlockBound(len(part))) // which has room for data that do not shrink
 	n, err := lz4.CompressBlock(part, data, nil)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unsupported, "", fault.NoOffset, err)
+		return nil, fault.Wrap(fault.Unsupported, "", err)
 	}
 	return append(out, data[:n]...), nil
 }
 
 func compressDoubleDelta(out []byte, _ Filter, part []byte, e Elem) ([]byte, error) {
 	if e.Kind == Float {
-		return nil, fault.New(fault.Unsupported, "", fault.NoOffset, "of floating-point values")
+		return nil, fault.New(fault.Unsupported, "", "of floating-point values")
 	}
 	size := e.ddSize()
 	width := ddWidth(part, size, e.signed())

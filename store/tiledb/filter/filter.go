@@ -158,7 +158,7 @@ func (f Filter) acts(e Elem) bool {
 }
 
 func corrupt(part string, format string, args ...any) error {
-	return fault.New(fault.Corrupt, part, fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, part, format, args...)
 }
 
 // configSize returns the size of a filter's configuration in a format version, in bytes.
@@ -183,7 +183,7 @@ const formatVersion = 3
 // which means that the type does not change. It reports false for a number without a datatype.
 func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)) (Pipeline, int, error) {
 	bad := func(off int, format string, args ...any) (Pipeline, int, error) {
-		return Pipeline{}, 0, fault.New(fault.Corrupt, "filter pipeline", int64(off), format, args...)
+		return Pipeline{}, 0, fault.At(fault.Corrupt, "filter pipeline", int64(off), format, args...)
 	}
 	if len(b) < 8 {
 		return bad(0, "%d bytes left, 8 needed", len(b))
@@ -199,11 +199,11 @@ func ParseVersion(b []byte, version uint32, as func(datatype uint8) (Elem, bool)
 		}
 		id, size := ID(b[off]), binary.LittleEndian.Uint32(b[off+1:])
 		if id >= numFilters || id > AES256GCM && version <= formatVersion {
-			return Pipeline{}, 0, fault.New(fault.Unsupported, "filter pipeline", int64(off),
+			return Pipeline{}, 0, fault.At(fault.Unsupported, "filter pipeline", int64(off),
 				"filter %d is unknown", id)
 		}
 		if id == WebP || id == Deprecated {
-			return Pipeline{}, 0, fault.New(fault.Unsupported, "filter pipeline", int64(off), "filter %v", id)
+			return Pipeline{}, 0, fault.At(fault.Unsupported, "filter pipeline", int64(off), "filter %v", id)
 		}
 		want := id.configSize(version)
 		if int64(size) != int64(want) || len(b)-off-5 < want {

@@ -119,7 +119,7 @@ func (d *Decoder) unscale(f step, dst, meta, data []byte, final int) (m, out []b
 	}
 	size := f.e.Size
 	if size != 4 && size != 8 {
-		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "of values of %d bytes", size)
+		return nil, nil, fault.New(fault.Unsupported, "", "of values of %d bytes", size)
 	}
 	if out, err = d.room(dst, int64(count)*int64(size), final); err != nil {
 		return nil, nil, err

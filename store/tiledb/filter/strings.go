@@ -30,7 +30,7 @@ const (
 // with the offset of each of its cells as uint64. The tile must have exactly these sizes.
 func (d *Decoder) Strings(dst, offs, src []byte, p Pipeline, e Elem) error {
 	if len(p.Filters) == 0 || p.Filters[0].ID != RLE && p.Filters[0].ID != Dictionary {
-		return fault.New(fault.Unsupported, "filter pipeline", fault.NoOffset,
+		return fault.New(fault.Unsupported, "filter pipeline",
 			"RLE or a dictionary of strings that is not the first filter")
 	}
 	size, chunks, err := Size(src)

@@ -23,7 +23,7 @@ func (m *Mem) ReadAt(_ context.Context, p []byte, off int64) error {
 	m.Bytes += int64(len(p))
 	m.mu.Unlock()
 	if off < 0 || off > int64(len(m.B)) || int64(len(p)) > int64(len(m.B))-off {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d", len(p), len(m.B))
+		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d", len(p), len(m.B))
 	}
 	copy(p, m.B[off:])
 	return nil

@@ -121,7 +121,7 @@ type Memory struct {
 // Open implements source.Opener.
 func (m Memory) Open(_ context.Context, uri string) (source.Reader, error) {
 	if uri != m.Name {
-		return nil, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
+		return nil, fault.New(fault.NotFound, "file", "no such file")
 	}
 	return source.Memory(m.Data), nil
 }

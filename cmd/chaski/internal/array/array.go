@@ -120,7 +120,7 @@ func (f *arrayFlags) attributes(s *tiledb.Schema) ([]int, error) {
 	for _, name := range f.attrs {
 		i := s.Attr(name)
 		if i < 0 {
-			return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "there is no attribute %q", name)
+			return nil, fault.New(fault.NotFound, "array schema", "there is no attribute %q", name)
 		}
 		list = append(list, i)
 	}

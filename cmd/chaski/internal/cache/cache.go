@@ -41,7 +41,7 @@ func NewCache(env console.Env) *cobra.Command {
 		ranges, damaged, err := diskcache.Verify(dir, func(done int64) { bar.Set(done, -1) })
 		bar.Done()
 		if err == nil && damaged > 0 {
-			err = fault.WithFile(fault.New(fault.Corrupt, "ranges", fault.NoOffset,
+			err = fault.WithFile(fault.New(fault.Corrupt, "ranges",
 				"%d of %d were damaged, and are removed", damaged, ranges), dir)
 		}
 		return err

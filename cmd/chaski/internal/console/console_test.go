@@ -24,7 +24,7 @@ import (
 // 128 and the number of a signal.
 func TestReport(t *testing.T) {
 	started := &cobra.Command{Use: "chaski", Annotations: map[string]string{Started: ""}}
-	bad := fault.WithFile(fault.New(fault.Corrupt, "tile 3", 77, "too\nshort"), "a.tif")
+	bad := fault.WithFile(fault.At(fault.Corrupt, "tile 3", 77, "too\nshort"), "a.tif")
 	interrupted, cancel := context.WithCancelCause(t.Context())
 	cancel(Interrupt{syscall.SIGTERM})
 	for _, c := range []struct {

@@ -104,7 +104,7 @@ func FileError(name string, err error) error {
 			// The text of the whole error would have the name twice.
 			err = system.Err
 		}
-		return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), name)
+		return fault.WithFile(fault.Wrap(kind, "file", err), name)
 	}
 	return err
 }

@@ -104,7 +104,7 @@ func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.
 func extractTo(ctx context.Context, dir string, files source.Opener, folder, leaf taco.Entry) error {
 	rel := filepath.FromSlash(strings.TrimPrefix(leaf.Path, folder.Path+"/"))
 	if !filepath.IsLocal(rel) {
-		return fault.WithFile(fault.New(fault.Unsupported, "sample "+leaf.Path, fault.NoOffset,
+		return fault.WithFile(fault.New(fault.Unsupported, "sample "+leaf.Path,
 			"its path would lead out of the directory"), leaf.URI)
 	}
 	name := pathname.Join(dir, rel)

@@ -100,7 +100,7 @@ func (f *columnFlags) clash(table, computed *tables.Table) error {
 	}
 	for _, c := range computed.Columns() {
 		if table.Index(c.Name) >= 0 {
-			return fault.WithFile(fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset,
+			return fault.WithFile(fault.New(fault.Unsupported, "column "+c.Name,
 				"is one that --columns computes"), f.attach.Table)
 		}
 	}

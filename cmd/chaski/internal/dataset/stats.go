@@ -235,7 +235,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 // work returns the work of shards over the samples of a dataset.
 func (f *statsFlags) work(sp loader.Spec, e survey.Extent, settings any) (shards.Work, error) {
 	if e.Rows < 1 {
-		return shards.Work{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"),
+		return shards.Work{}, fault.WithFile(fault.New(fault.NotFound, "dataset", "no samples"),
 			sp.Source)
 	}
 	return shards.Work{Output: f.out, Settings: settings, Inputs: e.Fingerprint, Items: e.Rows}, nil

@@ -68,7 +68,7 @@ func readState(path string, e *loader.Engine) (state steps.State, err error) {
 		state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.Cut().Drops(), true)
 	}
 	if err != nil {
-		err = fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), path)
+		err = fault.WithFile(fault.Wrap(fault.Corrupt, "state", err), path)
 	}
 	return state, err
 }
@@ -94,7 +94,7 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 		}
 		step.Epoch = state.Epoch
 		if step.Step, err = state.Step(e.Len(), spec.BatchSize); err != nil {
-			return step, fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), f.state)
+			return step, fault.WithFile(fault.Wrap(fault.Corrupt, "state", err), f.state)
 		}
 		if step.Step >= count && f.back == 0 { // a state at the end of an epoch goes on with the next
 			step.Epoch, step.Step = step.Epoch+1, 0
@@ -113,7 +113,7 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	step.Ticket = spec.Cut().Ticket(step.Epoch, step.Step, e.Len(), f.rank, f.world)
 	if state.Forgotten(step.Epoch, step.Ticket.First) {
 		first := since(&state.Weights[0], spec.BatchSize)
-		return step, fault.WithFile(fault.New(fault.NotFound, "weights", fault.NoOffset, "they hold from step %d of "+
+		return step, fault.WithFile(fault.New(fault.NotFound, "weights", "they hold from step %d of "+
 			"epoch %d on, and an older state says which held at step %d of epoch %d", first.Step, first.Epoch,
 			step.Step, step.Epoch), f.state)
 	}

@@ -61,7 +61,7 @@ func ReadSpec(ctx context.Context, files source.Opener, path string, parse Parse
 	}
 	s, err := parse(data)
 	if err != nil {
-		wrong := fault.New(fault.Corrupt, "spec", fault.NoOffset, "%s", strings.TrimPrefix(err.Error(), "spec: "))
+		wrong := fault.New(fault.Corrupt, "spec", "%s", strings.TrimPrefix(err.Error(), "spec: "))
 		wrong.Err = console.WrongSpec{Err: err}
 		return s, fault.WithFile(wrong, path)
 	}

@@ -27,7 +27,7 @@ func NewLedger(env console.Env) *cobra.Command {
 			if samples+records == 0 {
 				return nil
 			}
-			return fault.WithFile(fault.New(fault.Corrupt, "ledger", fault.NoOffset,
+			return fault.WithFile(fault.New(fault.Corrupt, "ledger",
 				"%d samples are missing or were delivered twice, and %d records are wrong", samples, records),
 				folders[0])
 		})

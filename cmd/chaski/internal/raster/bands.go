@@ -53,9 +53,8 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 	if !ok {
 		bands, err := bandsOfFiles(ctx, files, text, paths)
 		if fault.KindOf(err) == fault.NotFound {
-			err = fault.WithFile(fault.New(fault.NotFound, "COLLECTION", fault.NoOffset,
-				"it names no sensor and no bands, and the file has no band of that name; use the numbers "+
-					"of the bands"), container)
+			err = fault.WithFile(fault.New(fault.NotFound, "COLLECTION", "it names no sensor and no bands, and the "+
+				"file has no band of that name; use the numbers of the bands"), container)
 		}
 		return bands, err
 	}
@@ -88,7 +87,7 @@ func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths [
 		if i == 0 {
 			first = bands
 		} else if !slices.Equal(bands, first) {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "bands", fault.NoOffset,
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "bands",
 				"bands %s have the numbers %v here and %[4]v in %[3]s: read only files with the same order of "+
 					"bands together", list, bands, paths[0], first), path)
 		}

@@ -171,20 +171,19 @@ const maxHexFile = 1 << 30
 func readHex(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, fault.WithFile(fault.Wrap(console.SystemKind(err), "header file", fault.NoOffset, err), name)
+		return nil, fault.WithFile(fault.Wrap(console.SystemKind(err), "header file", err), name)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxHexFile+1))
 	switch {
 	case err != nil:
-		return nil, fault.WithFile(fault.Wrap(fault.Unsupported, "header file", fault.NoOffset, err), name)
+		return nil, fault.WithFile(fault.Wrap(fault.Unsupported, "header file", err), name)
 	case len(text) > maxHexFile:
-		return nil, fault.WithFile(fault.New(fault.Limit, "header file", fault.NoOffset,
-			"over %d bytes", maxHexFile), name)
+		return nil, fault.WithFile(fault.New(fault.Limit, "header file", "over %d bytes", maxHexFile), name)
 	}
 	blob, err := hex.DecodeString(string(bytes.Join(bytes.Fields(text), nil)))
 	if err != nil {
-		return nil, fault.WithFile(fault.Wrap(fault.Corrupt, "header file", fault.NoOffset, err), name)
+		return nil, fault.WithFile(fault.Wrap(fault.Corrupt, "header file", err), name)
 	}
 	return blob, nil
 }

@@ -163,7 +163,7 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []file
 func convertedBy(p *shards.Part) ([]converted, error) {
 	results, err := shards.ParseTally[[]converted](p)
 	if err == nil && int64(len(results)) != p.Count {
-		err = fault.New(fault.Corrupt, "part", fault.NoOffset, "%d files, not %d", len(results), p.Count)
+		err = fault.New(fault.Corrupt, "part", "%d files, not %d", len(results), p.Count)
 	}
 	return results, err
 }
@@ -184,7 +184,7 @@ func stillThere(ctx context.Context, p *shards.Part, jobs []fileConversion) erro
 		}
 		_, err := os.Stat(dst)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fault.New(fault.NotFound, "part", fault.NoOffset, "%s, which it tells of, is not there", dst)
+			return fault.New(fault.NotFound, "part", "%s, which it tells of, is not there", dst)
 		}
 		return err
 	})

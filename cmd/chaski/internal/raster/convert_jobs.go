@@ -72,7 +72,7 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		}
 	}
 	if len(jobs) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "there is no raster in it"),
+		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", "there is no raster in it"),
 			paths[0])
 	}
 	if f.stack {
@@ -127,7 +127,7 @@ func (f *convertFlags) apart(jobs []fileConversion) error {
 			continue
 		}
 		if _, err := os.Lstat(conversion.dst); err == nil {
-			return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset,
+			return fault.WithFile(fault.New(fault.Unsupported, "file",
 				"exists; --overwrite replaces it"), conversion.dst)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return console.FileError(conversion.dst, err)
@@ -161,7 +161,7 @@ func (f *convertFlags) below(ctx context.Context, files source.Opener, jobs []fi
 			return nil
 		}
 		if !filepath.IsLocal(filepath.FromSlash(found.Name)) {
-			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset,
+			return fault.WithFile(fault.New(fault.Unsupported, "folder",
 				"its file %q would be written outside of DST", found.Name), dir)
 		}
 		jobs = append(jobs, fileConversion{src: found.Path, dst: f.inFolder(found.Name)})
@@ -189,8 +189,7 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []f
 		}
 	}
 	if len(attrs) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "array schema", fault.NoOffset,
-			"there is no attribute %q", f.attr), path)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "array schema", "there is no attribute %q", f.attr), path)
 	}
 	for _, pos := range attrs {
 		images, err := array.Images(pos, f.dims)
@@ -199,7 +198,7 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []f
 		}
 		first, limit := images.Written()
 		if limit-first > maxImages-int64(len(jobs)) {
-			return nil, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset,
+			return nil, fault.WithFile(fault.New(fault.Limit, "array",
 				"it holds %d images: at most %d can be converted", limit-first, maxImages), path)
 		}
 		folder := ""

@@ -100,9 +100,8 @@ func badSamples(ctx context.Context, env console.Env, source loader.Spec, o load
 	case err != nil:
 		return err
 	case found.Bad > int64(len(lines)):
-		return fault.New(fault.Limit, "list", fault.NoOffset,
-			"it ends after %d of the %d samples that cannot be read: --max-faults is its limit", len(lines),
-			found.Bad)
+		return fault.New(fault.Limit, "list",
+			"it ends after %d of the %d samples that cannot be read: --max-faults is its limit", len(lines), found.Bad)
 	case len(lines) > 0:
 		return found.List[0].Err
 	}

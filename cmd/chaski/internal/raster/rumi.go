@@ -192,8 +192,7 @@ func rumiFile(ctx context.Context, files source.Opener, path string) (header rum
 	}
 	fileInfo, ok := described.(*survey.FileInfo)
 	if !ok || fileInfo.Rumi == nil {
-		return header, fault.WithFile(fault.New(fault.Unsupported, "header", fault.NoOffset,
-			"not a rumi file, but another TIFF"), path)
+		return header, fault.WithFile(fault.New(fault.Unsupported, "header", "not a rumi file, but another TIFF"), path)
 	}
 	header = rumiHeader{Bands: fileInfo.TIFF.BandNames, Time: []any{}, PixelIsPoint: &fileInfo.Rumi.PixelIsPoint}
 	if fileInfo.Rumi.TimeKind != "" {

@@ -127,9 +127,9 @@ func (a *access) open(addresses []net.Addr, log *slog.Logger) (*serverDoors, err
 func accessError(err error) error {
 	kind := cmp.Or(console.SystemKind(err), fault.Corrupt)
 	if system, ok := errors.AsType[*fs.PathError](err); ok {
-		return fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, system.Err), system.Path)
+		return fault.WithFile(fault.Wrap(kind, "file", system.Err), system.Path)
 	}
-	return fault.Wrap(kind, "access", fault.NoOffset, err)
+	return fault.Wrap(kind, "access", err)
 }
 
 // grpc returns the credentials of the gRPC server, or nil for plain text.

@@ -78,7 +78,7 @@ func listenError(address string, err error) error {
 		kind = fault.NotFound
 	}
 	kind = cmp.Or(kind, fault.Unsupported)
-	return fault.WithFile(fault.Wrap(kind, "listen", fault.NoOffset, err), address)
+	return fault.WithFile(fault.Wrap(kind, "listen", err), address)
 }
 
 // removeStale removes the socket file of a server that ended. It connects first, because a running server
@@ -101,7 +101,7 @@ func removeStale(ctx context.Context, path string) {
 func checkRoot(root string) error {
 	if !source.IsRemote(root) {
 		if st, err := os.Stat(source.LocalPath(root)); err != nil || !st.IsDir() {
-			return fault.WithFile(fault.New(fault.NotFound, "root", fault.NoOffset, "no such directory"), root)
+			return fault.WithFile(fault.New(fault.NotFound, "root", "no such directory"), root)
 		}
 		return nil
 	}

@@ -58,8 +58,7 @@ func (d *dividedWork) write(file io.Writer, s Share, write func(Share, io.Writer
 		return err
 	}
 	if len(text) > maxLabel {
-		return fault.New(fault.Limit, "part", fault.NoOffset, "a tally of %d bytes, at most %d: use more shards",
-			len(text), maxLabel)
+		return fault.New(fault.Limit, "part", "a tally of %d bytes, at most %d: use more shards", len(text), maxLabel)
 	}
 	member, err := archive.CreateHeader(&zip.FileHeader{Name: labelName})
 	if err == nil {
@@ -117,18 +116,16 @@ func (d *dividedWork) fits(s Share, l *label) error {
 	case l.Shard != s.Number || l.Count != d.count:
 		return damaged("it is the part of shard %d of %d", l.Shard, l.Count)
 	case l.Settings != d.settings:
-		return fault.New(fault.Unsupported, "part", fault.NoOffset,
-			"it was made with other flags: do the shard again with these")
+		return fault.New(fault.Unsupported, "part", "it was made with other flags: do the shard again with these")
 	case l.Inputs != d.Inputs || l.Items != d.Items:
-		return fault.New(fault.Corrupt, "part", fault.NoOffset,
-			"the inputs have changed since it was made: do the shard again")
+		return fault.New(fault.Corrupt, "part", "the inputs have changed since it was made: do the shard again")
 	}
 	return nil
 }
 
 // damaged is the error about a file that no shard has written. It counts as absent.
 func damaged(format string, args ...any) error {
-	return fault.New(fault.NotFound, "part", fault.NoOffset, format, args...)
+	return fault.New(fault.NotFound, "part", format, args...)
 }
 
 // parse parses a part but for its body.
@@ -190,7 +187,7 @@ func As[T any](parts iter.Seq2[*Part, error], form func(*Part) (T, error)) iter.
 // ParseTally parses what a shard has returned.
 func ParseTally[T any](p *Part) (tally T, err error) {
 	if err := json.Unmarshal(p.Tally, &tally); err != nil {
-		return tally, fault.New(fault.Corrupt, "part", fault.NoOffset, "tally of shard %d: %v", p.Number, err)
+		return tally, fault.New(fault.Corrupt, "part", "tally of shard %d: %v", p.Number, err)
 	}
 	return tally, nil
 }

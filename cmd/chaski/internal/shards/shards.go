@@ -197,7 +197,7 @@ func (d *dividedWork) merge(ctx context.Context, join func(iter.Seq2[*Part, erro
 		if n := len(missing) - most; n > 0 {
 			others = fmt.Sprintf(" and %d more", n)
 		}
-		return fault.WithFile(fault.New(fault.NotFound, "parts", fault.NoOffset, "%d of %d shards have none: %s%s",
+		return fault.WithFile(fault.New(fault.NotFound, "parts", "%d of %d shards have none: %s%s",
 			len(missing), d.count, strings.Join(missing[:min(len(missing), most)], ", "), others), d.Output)
 	}
 	reading := "" // the part that join has

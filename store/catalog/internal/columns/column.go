@@ -220,7 +220,7 @@ const maxRows = 1 << 32
 // CheckRows refuses more rows than maxRows.
 func CheckRows(n int64) error {
 	if n > maxRows {
-		return fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, at most %d", n, int64(maxRows))
+		return fault.New(fault.Limit, "dataset", "%d rows, at most %d", n, int64(maxRows))
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func Vector(ctx context.Context, c *Column) (*tables.Vector, error) {
 			floats = append(floats, cell.Float)
 			return nil
 		case len(data)+len(cell.Text) > texts.MaxBytes:
-			return fault.New(fault.Limit, "column", fault.NoOffset, "over %d bytes", int64(texts.MaxBytes))
+			return fault.New(fault.Limit, "column", "over %d bytes", int64(texts.MaxBytes))
 		case !cell.Null:
 			data = append(data, cell.Text...)
 		}

@@ -44,7 +44,7 @@ const Day = 24 * time.Hour
 func (l *leaf) elements(name string) (*Column, error) {
 	stored := &l.Columns[l.number]
 	unsupported := func(what string) (*Column, error) {
-		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %s", what)
+		return nil, fault.New(fault.Unsupported, "column "+name, "holds %s", what)
 	}
 	switch typ := tables.LeafType(stored); {
 	case stored.Nested():
@@ -109,8 +109,7 @@ func (l *leaf) cellOf(v *parquet.Values, i int, row int64) (Cell, error) {
 	}
 	n, ok := v.Int(i)
 	if !ok {
-		return Cell{}, fault.New(fault.Unsupported, l.part(row), fault.NoOffset,
-			"a number above the largest signed one")
+		return Cell{}, fault.New(fault.Unsupported, l.part(row), "a number above the largest signed one")
 	}
 	if l.unit != 0 {
 		n, _ = tables.Microseconds(n, l.unit)

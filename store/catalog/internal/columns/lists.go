@@ -12,7 +12,7 @@ import (
 
 // TooLong returns the error for a list of more than texts.MaxList elements.
 func TooLong(part string) error {
-	return fault.New(fault.Limit, part, fault.NoOffset, "a list of over %d elements", texts.MaxList)
+	return fault.New(fault.Limit, part, "a list of over %d elements", texts.MaxList)
 }
 
 // Transform returns the six numbers of a row of a column of lists, or nil if it has others. c may be nil.

@@ -76,8 +76,7 @@ const openShards = 16
 // together take at most about cacheBytes. No file stays open.
 func OpenShards(ctx context.Context, o source.Opener, names []string, cacheBytes int64) (*Table, error) {
 	if len(names) > listing.MaxShards {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d Parquet files, at most %d", len(names),
-			listing.MaxShards)
+		return nil, fault.New(fault.Limit, "dataset", "%d Parquet files, at most %d", len(names), listing.MaxShards)
 	}
 	files := make([]*File, len(names))
 	cache := paged.NewCache(cacheBytes).KeepLarge(budget.Of(ctx))
@@ -186,7 +185,7 @@ func (t *Table) Column(name string) (*Column, error) {
 // NoLists returns the column, or an error with its name if its values are lists.
 func (c *Column) NoLists(name string) (*Column, error) {
 	if c.Kind.IsList() {
-		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds lists")
+		return nil, fault.New(fault.Unsupported, "column "+name, "holds lists")
 	}
 	return c, nil
 }
@@ -204,7 +203,7 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 			out = column
 		}
 		if err == nil && (column.Kind != out.Kind || column.Unit != out.Unit) {
-			err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, in %s it holds %ss",
+			err = fault.New(fault.Unsupported, "column "+name, "holds %ss, in %s it holds %ss",
 				column.Kind, t.Files[0].Name, out.Kind)
 		}
 		if err != nil {
@@ -254,21 +253,18 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 		}
 		switch typ.Kind {
 		case tables.Null, tables.Decimal, tables.Binary, tables.List, tables.Struct:
-			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds values of type %v",
-				values.Type())
+			return nil, fault.New(fault.Unsupported, "column "+name, "holds values of type %v", values.Type())
 		}
 		return InMemory(values), nil
 	}
 	if slices.Contains(t.names, name) {
-		return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
-			"holds objects, or lists of lists or objects")
+		return nil, fault.New(fault.Unsupported, "column "+name, "holds objects, or lists of lists or objects")
 	}
 	hint := ""
 	if len(t.names) == 1 && strings.ContainsAny(t.names[0], "|,;\t") {
 		hint = ": columns must be separated by commas, semicolons or tabs, in a .tsv file by tabs"
 	}
-	return nil, fault.New(fault.NotFound, t.part, fault.NoOffset, "no column %q; there are %s%s", name,
-		fault.Names(t.names), hint)
+	return nil, fault.New(fault.NotFound, t.part, "no column %q; there are %s%s", name, fault.Names(t.names), hint)
 }
 
 // Data returns the table for queries, whose columns are read when they are first used: of Parquet files all of them
@@ -276,7 +272,7 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 	if t.memory != nil {
 		if t.Rows() > math.MaxInt32 {
-			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d rows", t.Rows())
+			return nil, fault.New(fault.Limit, "table", "%d rows", t.Rows())
 		}
 		return t.memory, nil
 	}
@@ -298,8 +294,7 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, raw ...string) (*Table, error) {
 	class := magic.Named(source.Name(name)).Class
 	if !class.Table() {
-		return nil, fault.New(fault.Unsupported, "table", fault.NoOffset,
-			"its name ends neither like Parquet nor like CSV or JSON")
+		return nil, fault.New(fault.Unsupported, "table", "its name ends neither like Parquet nor like CSV or JSON")
 	}
 	opening := ctx
 	if class == magic.Parquet {

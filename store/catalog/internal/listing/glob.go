@@ -44,7 +44,7 @@ func glob(ctx context.Context, pattern string, r *openers.Roots, o source.Opener
 	listing, err := globbed(ctx, pattern, r, o, wanted)
 	if other := OtherCase(pattern); other != "" && fault.KindOf(err) == fault.NotFound {
 		if found, failed := globbed(ctx, other, r, o, wanted); failed == nil {
-			err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no file matches, but %d match %q: write that",
+			err = fault.New(fault.NotFound, "glob", "no file matches, but %d match %q: write that",
 				len(found.Paths)+len(found.Shards), path.Base(other))
 		}
 	}
@@ -81,12 +81,12 @@ func globbed(ctx context.Context, pattern string, r *openers.Roots, o source.Ope
 		if n == 0 {
 			n, what = listing.stores, "Zarr stores"
 		}
-		err = fault.New(fault.NotFound, "glob", fault.NoOffset,
+		err = fault.New(fault.NotFound, "glob",
 			"no TIFF and no rumi file matches, but %d %s: a glob that ends like one reads them", n, what)
 	case wanted&AllFiles != 0:
-		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no file matches")
+		err = fault.New(fault.NotFound, "glob", "no file matches")
 	default:
-		err = cmp.Or[error](listing.notRead(), fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches"))
+		err = cmp.Or[error](listing.notRead(), fault.New(fault.NotFound, "glob", "no raster file matches"))
 	}
 	return listing, err
 }
@@ -112,8 +112,7 @@ func splitLocal(pattern string) (base string, parts []string) {
 // checkLength refuses a glob that is too long.
 func checkLength(src string) error {
 	if len(src) > maxPattern {
-		return fault.New(fault.Limit, "glob", fault.NoOffset, "the pattern has %d bytes: at most %d are allowed",
-			len(src), maxPattern)
+		return fault.New(fault.Limit, "glob", "the pattern has %d bytes: at most %d are allowed", len(src), maxPattern)
 	}
 	return nil
 }
@@ -135,7 +134,7 @@ func newMatcher(parts []string) (*globMatcher, error) {
 	parts = slices.CompactFunc(slices.Clone(parts), func(a, b string) bool { return a == anyDirs && b == anyDirs })
 	for _, p := range parts {
 		if _, err := path.Match(p, ""); err != nil {
-			return nil, fault.New(fault.NotFound, "glob", fault.NoOffset, "%q is not a pattern", p)
+			return nil, fault.New(fault.NotFound, "glob", "%q is not a pattern", p)
 		}
 	}
 	m := &globMatcher{pattern: parts, reach: make([][]int32, 1)}

@@ -243,7 +243,7 @@ func (l *Listing) notRead() error {
 
 // NotRead returns the error for rasters of a format that is not read, by the name of one.
 func NotRead(name string) error {
-	return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s, such as %q, is not read: %s",
+	return fault.New(fault.Unsupported, "dataset", "%s, such as %q, is not read: %s",
 		magic.OfName(name), name, magic.Way(name))
 }
 
@@ -265,9 +265,9 @@ func notFound(err error) error {
 		return err
 	}
 	if openers.Missing(err) {
-		return fault.Wrap(fault.NotFound, "dataset", fault.NoOffset, errors.New("no such file or directory"))
+		return fault.Wrap(fault.NotFound, "dataset", errors.New("no such file or directory"))
 	}
-	return fault.Wrap(fault.Unsupported, "dataset", fault.NoOffset, err)
+	return fault.Wrap(fault.Unsupported, "dataset", err)
 }
 
 // walk adds the files below dir that count and match a glob (nil: all), by their paths relative to dir. It follows
@@ -379,7 +379,7 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *openers.Roots)
 		st, err = d.Info()
 	}
 	if err != nil {
-		return fault.WithFile(fault.Wrap(fault.NotFound, "file", fault.NoOffset, err), p)
+		return fault.WithFile(fault.Wrap(fault.NotFound, "file", err), p)
 	}
 	if st.Mode().IsRegular() {
 		l.Paths, l.Sizes = append(l.Paths, rel), append(l.Sizes, st.Size())

@@ -54,8 +54,7 @@ func ParsePatterns(texts []string) ([]*Pattern, error) {
 	for i, text := range texts {
 		pattern := &Pattern{text: text, names: column.Names(text)}
 		if len(pattern.names) > maxNames {
-			return nil, fault.New(fault.Limit, "pattern", fault.NoOffset, "it has %d names, at most %d",
-				len(pattern.names), maxNames)
+			return nil, fault.New(fault.Limit, "pattern", "it has %d names, at most %d", len(pattern.names), maxNames)
 		}
 		pattern.parse()
 		whole = whole && len(pattern.names) <= 1 && !pattern.wild
@@ -137,7 +136,7 @@ func (p *Pattern) Match(path string, values []string) ([]string, bool, error) {
 	m := match{pattern: p, values: append(values, make([]string, len(p.names))...)[n:]}
 	ok := m.from(0, path)
 	if m.steps > maxSteps {
-		return values, false, fault.New(fault.Limit, "pattern", fault.NoOffset,
+		return values, false, fault.New(fault.Limit, "pattern",
 			"%q takes over %d steps for the path %q: write more between its names", p.text, maxSteps, path)
 	}
 	return append(values, m.values...), ok, nil

@@ -45,7 +45,7 @@ func listRemote(ctx context.Context, src string, r *openers.Roots, o source.Open
 		err = listing.notRead()
 	}
 	if err == nil && len(listing.Paths) == 0 && len(listing.Shards) == 0 && len(listing.Metadata) == 0 {
-		err = fault.New(fault.NotFound, "listing", fault.NoOffset, "no raster files")
+		err = fault.New(fault.NotFound, "listing", "no raster files")
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, src)
@@ -82,8 +82,7 @@ func (l *Listing) objects(ctx context.Context, o source.Opener, folder, prefix s
 		tables := len(l.Shards) + len(l.Metadata)
 		keep := matches(path) && l.counts(path)
 		if Outside(path) && (keep || len(l.Shards)+len(l.Metadata) > tables) {
-			return fault.New(fault.Unsupported, "listing", fault.NoOffset, "%q is no path below %q: rename it", path,
-				folder)
+			return fault.New(fault.Unsupported, "listing", "%q is no path below %q: rename it", path, folder)
 		}
 		if !keep {
 			return nil

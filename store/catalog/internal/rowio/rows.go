@@ -102,7 +102,7 @@ func Write(ctx context.Context, w io.Writer, n int, o RowOptions, src Source) (r
 	defer func() {
 		// A panic of the Parquet library must not end a server.
 		if p := recover(); p != nil {
-			rows, err = 0, fault.New(fault.Unsupported, "catalog", fault.NoOffset, "the Parquet writer failed: %v", p)
+			rows, err = 0, fault.New(fault.Unsupported, "catalog", "the Parquet writer failed: %v", p)
 		}
 	}()
 	c := newCatalogWriter(w, src.Columns)

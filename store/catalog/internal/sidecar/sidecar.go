@@ -127,7 +127,7 @@ func ParsePAM(ctx context.Context, data []byte) (*PAM, error) {
 			}
 		}
 		if err != nil {
-			return fault.New(fault.Corrupt, "PAM", decoder.InputOffset(), "%v", err)
+			return fault.At(fault.Corrupt, "PAM", decoder.InputOffset(), "%v", err)
 		}
 		return nil
 	})

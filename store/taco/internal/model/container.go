@@ -335,7 +335,7 @@ func (c *Container) NoRow(k, row int) error {
 	if k >= 0 && k < len(c.levels) {
 		part, what = RowName(k, row), "does not exist"
 	}
-	return fault.WithFile(fault.New(fault.NotFound, part, fault.NoOffset, "%s", what), c.URI)
+	return fault.WithFile(fault.New(fault.NotFound, part, "%s", what), c.URI)
 }
 
 // LevelName returns the name of a level in errors and tables: "level0".
@@ -541,6 +541,6 @@ func (c *Container) InRow(k, row int, format string, args ...any) error {
 
 // InTable returns an error about a value in a row of a table with a name.
 func (c *Container) InTable(name string, row int, format string, args ...any) error {
-	return fault.WithFile(fault.New(fault.Corrupt, name+" row "+strconv.Itoa(row), fault.NoOffset, format, args...),
+	return fault.WithFile(fault.New(fault.Corrupt, name+" row "+strconv.Itoa(row), format, args...),
 		c.URI)
 }

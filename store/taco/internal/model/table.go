@@ -54,7 +54,7 @@ func RowLimit(size int64) int64 { return min(MaxRows, fewRows+rowsPerByte*size) 
 func ReadTable(ctx context.Context, r source.Reader, s Span, maxBytes int64) (*tables.Table, error) {
 	table, err := tables.Read(ctx, r, s.Off, s.Size, tables.Options{MaxBytes: maxBytes})
 	if err == nil && int64(table.Len()) > RowLimit(s.Size) {
-		err = fault.New(fault.Limit, "rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes", table.Len(),
+		err = fault.New(fault.Limit, "rows", "%d rows, but at most %d fit into %d bytes", table.Len(),
 			RowLimit(s.Size), s.Size)
 	}
 	return table, err
@@ -65,7 +65,7 @@ func ReadTable(ctx context.Context, r source.Reader, s Span, maxBytes int64) (*t
 func Column(ctx context.Context, t *tables.Table, name string, want tables.Kind) (*tables.Vector, error) {
 	values, err := t.Column(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
-		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
+		err = fault.New(fault.Corrupt, "column "+name, "is missing")
 	}
 	switch {
 	case err != nil:
@@ -75,8 +75,7 @@ func Column(ctx context.Context, t *tables.Table, name string, want tables.Kind)
 	case t.Len() == 0:
 		return tables.NewNulls(tables.Type{Kind: want, Bits: 64}, 0), nil
 	}
-	return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", values.Type(),
-		want)
+	return nil, fault.New(fault.Corrupt, "column "+name, "has type %v, expected %v", values.Type(), want)
 }
 
 // Want is a column that a table must have.
@@ -105,7 +104,7 @@ const maxDocument = 64 << 20
 // ReadDocument reads the JSON document about a container at a place of an object. part names it in errors.
 func ReadDocument(ctx context.Context, r source.Reader, s Span, part string) ([]byte, error) {
 	if s.Size > maxDocument {
-		return nil, fault.New(fault.Limit, part, s.Off, "%d bytes, at most %d", s.Size, maxDocument)
+		return nil, fault.At(fault.Limit, part, s.Off, "%d bytes, at most %d", s.Size, maxDocument)
 	}
 	data, err := source.Read(ctx, r, s.Off, s.Size)
 	if err != nil {
@@ -117,17 +116,17 @@ func ReadDocument(ctx context.Context, r source.Reader, s Span, part string) ([]
 // CheckDocument checks that a document at an offset of a file is a JSON object in UTF-8.
 func CheckDocument(b []byte, part string, off int64) error {
 	if !utf8.Valid(b) {
-		return fault.New(fault.Corrupt, part, off, "is not UTF-8")
+		return fault.At(fault.Corrupt, part, off, "is not UTF-8")
 	}
 	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '{' {
-		return fault.New(fault.Corrupt, part, off, "is not a JSON object")
+		return fault.At(fault.Corrupt, part, off, "is not a JSON object")
 	}
 	if _, err := textguard.JSON(part, b); err != nil {
 		return err
 	}
 	var doc map[string]json.RawMessage
 	if err := json.Unmarshal(b, &doc); err != nil {
-		return fault.Wrap(fault.Corrupt, part, off, err)
+		return fault.WrapAt(fault.Corrupt, part, off, err)
 	}
 	return nil
 }

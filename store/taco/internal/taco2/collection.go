@@ -50,18 +50,18 @@ func parseCollection(b []byte, part string, off int64) (*Collection, error) {
 		Sources *Sources        `json:"taco:sources"`
 	}
 	if err := json.Unmarshal(b, &doc); err != nil {
-		return nil, fault.Wrap(fault.Corrupt, part, off, err)
+		return nil, fault.WrapAt(fault.Corrupt, part, off, err)
 	}
 	if v := cmp.Or(string(doc.Later), strconv.Quote(doc.Version)); doc.Later != nil || newer(doc.Version) {
-		return nil, fault.New(fault.Unsupported, part, off, "its version is %.40s: TACO 2 and TACO 3.0.0 are read", v)
+		return nil, fault.At(fault.Unsupported, part, off, "its version is %.40s: TACO 2 and TACO 3.0.0 are read", v)
 	}
 	if doc.ID == nil || *doc.ID == "" {
-		return nil, fault.New(fault.Corrupt, part, off, "has no id")
+		return nil, fault.At(fault.Corrupt, part, off, "has no id")
 	}
 	collection := &Collection{Raw: b, Fields: doc.Fields, Sources: doc.Sources}
 	if Has(doc.PIT) {
 		if err := json.Unmarshal(doc.PIT, &collection.Tree); err != nil {
-			return nil, fault.Wrap(fault.Corrupt, part+" taco:pit_schema", off, err)
+			return nil, fault.WrapAt(fault.Corrupt, part+" taco:pit_schema", off, err)
 		}
 	}
 	return collection, nil
@@ -91,11 +91,11 @@ func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error)
 		return nil, err
 	}
 	if collection.Sources == nil || len(collection.Sources.Files) == 0 {
-		return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "has no taco:sources with files")
+		return nil, fault.New(fault.Corrupt, part, "has no taco:sources with files")
 	}
 	for _, f := range collection.Sources.Files {
 		if model.BadSource(f) {
-			return nil, fault.New(fault.Corrupt, part, fault.NoOffset,
+			return nil, fault.New(fault.Corrupt, part,
 				"taco:sources has %q, which is not a file below its directory", f)
 		}
 	}

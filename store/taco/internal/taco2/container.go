@@ -131,7 +131,7 @@ func (c *reader) listLevels(ctx context.Context) error {
 		known = c.coll.Tree.Levels()
 	}
 	if known > MaxLevels {
-		return fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset,
+		return fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema",
 			"it has %d levels, at most %d are supported", known, MaxLevels)
 	}
 	folder := c.container.URI

@@ -169,7 +169,7 @@ func (c *reader) zip(ctx context.Context, l *levelTable, k int, name string) (*z
 	uri, after := c.container.URI, c.collAt.End()
 	if l.Sources != nil {
 		if model.BadSource(name) {
-			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+model.ColumnSource, fault.NoOffset,
+			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+model.ColumnSource,
 				"%q is not a file below the directory", name), k)
 		}
 		uri = source.Join(c.container.From.Base, name)

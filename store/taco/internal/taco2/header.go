@@ -28,11 +28,11 @@ type span = model.Span
 // newSpan checks that a byte range lies in an object of total bytes, after its first min bytes, and is not empty.
 func newSpan(off, size uint64, min, total int64, part string, at int64) (span, error) {
 	if off < uint64(min) || off > uint64(total) || size > uint64(total)-off {
-		return span{}, fault.New(fault.Corrupt, part, at,
+		return span{}, fault.At(fault.Corrupt, part, at,
 			"%d bytes at %d: the file has %d bytes and its data begin at %d", size, off, total, min)
 	}
 	if size == 0 {
-		return span{}, fault.New(fault.Corrupt, part, at, "is empty")
+		return span{}, fault.At(fault.Corrupt, part, at, "is empty")
 	}
 	return span{Off: int64(off), Size: int64(size)}, nil
 }
@@ -43,7 +43,7 @@ func newSpan(off, size uint64, min, total int64, part string, at int64) (span, e
 // It ignores the CRC of the entry, because tables appended to the archive later make it outdated.
 func parseHeader(b []byte, total int64) (levels []span, collection span, err error) {
 	bad := func(at int64, format string, args ...any) ([]span, span, error) {
-		return nil, span{}, fault.New(fault.Corrupt, HeaderName, at, format, args...)
+		return nil, span{}, fault.At(fault.Corrupt, HeaderName, at, format, args...)
 	}
 	switch {
 	case len(b) < 4 || string(b[:4]) != localSignature:
@@ -51,7 +51,7 @@ func parseHeader(b []byte, total int64) (levels []span, collection span, err err
 	case len(b) < zipDataAt:
 		return bad(int64(len(b)), "ends inside the %d bytes of the header", zipDataAt)
 	case string(b[30:HeaderAt]) != HeaderName || le16(b, 26) != uint16(len(HeaderName)):
-		return nil, span{}, fault.New(fault.Unsupported, HeaderName, 30,
+		return nil, span{}, fault.At(fault.Unsupported, HeaderName, 30,
 			"the first entry has another name: this ZIP is not a TACO container; "+
 				"its members are called /vsizip/{FILE.zip}/MEMBER")
 	case le16(b, 28) != 0:
@@ -91,7 +91,7 @@ const (
 func parseTacocat(b []byte, total int64) (levels []span, collection span, err error) {
 	const part = "TACOCAT header"
 	bad := func(kind fault.Kind, at int64, format string, args ...any) ([]span, span, error) {
-		return nil, span{}, fault.New(kind, part, at, format, args...)
+		return nil, span{}, fault.At(kind, part, at, format, args...)
 	}
 	switch {
 	case len(b) < len(catMagic) || string(b[:len(catMagic)]) != catMagic:

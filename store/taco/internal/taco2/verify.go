@@ -280,8 +280,7 @@ func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader,
 	}
 	table, err := model.ReadTable(ctx, r, s, 0)
 	if err == nil && table.Len() != len(rows) {
-		err = fault.New(fault.Corrupt, "rows", fault.NoOffset, "it has %d rows, but METADATA has %d children",
-			table.Len(), len(rows))
+		err = fault.New(fault.Corrupt, "rows", "it has %d rows, but METADATA has %d children", table.Len(), len(rows))
 	}
 	if err == nil {
 		err = table.Check(ctx)
@@ -309,7 +308,7 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 		case !ok || seen.Kind == tables.Null:
 			types[col.Name] = col.Type
 		case col.Type.Kind != tables.Null && !col.Type.Equal(seen):
-			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset,
+			return fault.New(fault.Corrupt, "column "+col.Name,
 				"has type %v, but %v in another folder of the level (PIT-2)", col.Type, seen)
 		}
 	}
@@ -328,7 +327,7 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 		}
 		for _, row := range rows {
 			if hasValue(values, int(row)) {
-				return fault.New(fault.Corrupt, "schema", fault.NoOffset,
+				return fault.New(fault.Corrupt, "schema",
 					"column %q is missing, but has values in METADATA (PIT-2)", col.Name)
 			}
 		}
@@ -374,7 +373,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 			return err
 		}
 		bad := func(format string, args ...any) error {
-			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, format, args...)
+			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), format, args...)
 		}
 		switch {
 		case ids.Null(i) || ids.Str(i) != entry.ID:

@@ -185,7 +185,7 @@ type memory map[string][]byte
 func (m memory) Open(_ context.Context, uri string) (source.Reader, error) {
 	b, ok := m[uri]
 	if !ok {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "is not there"), uri)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "file", "is not there"), uri)
 	}
 	return &corpus.Mem{B: b}, nil
 }

@@ -76,7 +76,7 @@ func parseCollection(b []byte) (*collection, error) {
 	}
 	c := &collection{raw: b}
 	if have := doc["taco:version"]; string(have) != `"`+Current+`"` {
-		return nil, fault.New(fault.Unsupported, model.CollectionName, fault.NoOffset,
+		return nil, fault.New(fault.Unsupported, model.CollectionName,
 			"taco:version is %.40s: %s is read", orMissing(have), Current)
 	}
 	var paths []string
@@ -142,7 +142,7 @@ func (c *collection) parseMetadata(b json.RawMessage) error {
 			case declared.Nullable == nil || declared.Description == nil:
 				return collectionFault("taco:metadata: %.80q in the level %q lacks a member", name, level)
 			case typeName(declared.Type) == "":
-				return fault.New(fault.Unsupported, model.CollectionName, fault.NoOffset,
+				return fault.New(fault.Unsupported, model.CollectionName,
 					"taco:metadata: %.80q in the level %q has the type %.80q", name, level, declared.Type)
 			}
 			seen[low] = true

@@ -59,7 +59,7 @@ func OpenZIP(ctx context.Context, c *model.Container) error {
 	}
 	place, ok := index.spans[model.CollectionName]
 	if !ok {
-		return fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", model.CollectionName)
+		return fault.At(fault.Corrupt, indexPart, indexAt, "does not list %s", model.CollectionName)
 	}
 	r := &reader{container: c, index: index}
 	if err := r.open(ctx, model.Place{URI: c.URI, Span: place}); err != nil {
@@ -78,11 +78,11 @@ func OpenDirectory(ctx context.Context, c *model.Container) error {
 func (c *reader) listed() error {
 	for _, l := range c.levels {
 		if _, ok := c.index.spans[l.entry()]; !ok {
-			return fault.New(fault.Corrupt, indexPart, indexAt, "does not list %s", l.entry())
+			return fault.At(fault.Corrupt, indexPart, indexAt, "does not list %s", l.entry())
 		}
 	}
 	if n := len(c.levels) + 1; len(c.index.names) != n {
-		return fault.New(fault.Corrupt, indexPart, indexAt, "lists %d entries: %s and %d tables are declared",
+		return fault.At(fault.Corrupt, indexPart, indexAt, "lists %d entries: %s and %d tables are declared",
 			len(c.index.names), model.CollectionName, n-1)
 	}
 	return nil

@@ -40,7 +40,7 @@ func IsCozip(head []byte) bool {
 
 // corrupt returns an error about a part without an offset.
 func corrupt(part, format string, args ...any) error {
-	return fault.New(fault.Corrupt, part, fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, part, format, args...)
 }
 
 // span is a byte range of an archive.
@@ -67,7 +67,7 @@ const maxBlock = 32 << 20
 func readIndex(ctx context.Context, r source.Reader, head []byte) (*zipIndex, source.Reader, error) {
 	size := r.Size()
 	if size < MinBytes || int64(len(head)) < indexAt {
-		return nil, r, fault.New(fault.Corrupt, "archive", size, "has %d bytes: a cozip has at least %d", size,
+		return nil, r, fault.At(fault.Corrupt, "archive", size, "has %d bytes: a cozip has at least %d", size,
 			MinBytes)
 	}
 	length, err := indexSize(head)
@@ -75,9 +75,9 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*zipIndex, so
 	case err != nil:
 		return nil, r, err
 	case length > size-indexAt:
-		return nil, r, fault.New(fault.Corrupt, indexPart, 18, "has %d bytes, the file has %d", length, size)
+		return nil, r, fault.At(fault.Corrupt, indexPart, 18, "has %d bytes, the file has %d", length, size)
 	case length > maxIndex:
-		return nil, r, fault.New(fault.Limit, indexPart, 18, "has %d bytes, at most %d", length, maxIndex)
+		return nil, r, fault.At(fault.Limit, indexPart, 18, "has %d bytes, at most %d", length, maxIndex)
 	}
 	data := head[indexAt:min(int64(len(head)), indexAt+length)]
 	if int64(len(data)) < length {
@@ -104,7 +104,7 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*zipIndex, so
 	}
 	want, sum := binary.LittleEndian.Uint64(head[ChecksumAt:]), Checksum(data, end.Bytes[size-TailBytes-end.Off:], size)
 	if want != sum {
-		return nil, r, fault.New(fault.Corrupt, "archive", ChecksumAt,
+		return nil, r, fault.At(fault.Corrupt, "archive", ChecksumAt,
 			"the checksum of its index and of its last %d bytes is %016x, stored is %016x", TailBytes, sum, want)
 	}
 	parsed.tailBytes = int64(len(end.Bytes))
@@ -114,7 +114,7 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*zipIndex, so
 // indexSize checks the local header of the index, and returns the size of the index.
 func indexSize(b []byte) (int64, error) {
 	bad := func(at int64, format string, args ...any) (int64, error) {
-		return 0, fault.New(fault.Corrupt, "entry "+IndexName, at, format, args...)
+		return 0, fault.At(fault.Corrupt, "entry "+IndexName, at, format, args...)
 	}
 	le := binary.LittleEndian
 	size := le.Uint32(b[18:])
@@ -139,18 +139,18 @@ const headBytes = 4 + 2 + 1 + 4
 // parseIndex parses the index of an archive of total bytes.
 func parseIndex(b []byte, total int64) (*zipIndex, error) {
 	bad := func(at int, format string, args ...any) (*zipIndex, error) {
-		return nil, fault.New(fault.Corrupt, indexPart, indexAt+int64(at), format, args...)
+		return nil, fault.At(fault.Corrupt, indexPart, indexAt+int64(at), format, args...)
 	}
 	if len(b) < headBytes || string(b[:4]) != "CZIP" {
 		return bad(0, "does not begin with CZIP")
 	}
 	le := binary.LittleEndian
 	if v := le.Uint16(b[4:]); v != 1 {
-		return nil, fault.New(fault.Unsupported, indexPart, indexAt+4, "version %d: version 1 is read", v)
+		return nil, fault.At(fault.Unsupported, indexPart, indexAt+4, "version %d: version 1 is read", v)
 	}
 	parsed := &zipIndex{profile: b[6], spans: map[string]span{}, end: indexAt + int64(len(b))}
 	if parsed.profile != profileFlat && parsed.profile != profileTACO {
-		return nil, fault.New(fault.Unsupported, indexPart, indexAt+6,
+		return nil, fault.At(fault.Unsupported, indexPart, indexAt+6,
 			"profile %d: profiles %d (Flat) and %d (TACO) are read", parsed.profile, profileFlat, profileTACO)
 	}
 	entries := int64(le.Uint32(b[7:]))

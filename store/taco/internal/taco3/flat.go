@@ -39,7 +39,7 @@ func (f *flatReader) read(ctx context.Context, x *zipIndex) error {
 	}
 	place, ok := x.spans[metadataName]
 	if !ok || len(x.names) != 1 {
-		return fault.New(fault.Corrupt, indexPart, indexAt, "of profile Flat must list %s alone", metadataName)
+		return fault.At(fault.Corrupt, indexPart, indexAt, "of profile Flat must list %s alone", metadataName)
 	}
 	table, err := model.ReadTable(ctx, file, place, 0)
 	if err != nil {
@@ -75,7 +75,7 @@ func (f *flatReader) Entry(_ context.Context, _, row int) (model.Entry, error) {
 // rows implements model.Named.
 func (f *flatReader) rows(_ context.Context, name string) (t *tables.Table, level, first int, err error) {
 	if name != "sample" {
-		err = fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset, "no level %.80q: there is sample",
+		err = fault.WithFile(fault.New(fault.NotFound, "level", "no level %.80q: there is sample",
 			name), f.container.URI)
 	}
 	return f.tbl, 0, 0, err

@@ -25,7 +25,7 @@ func (c *reader) read(ctx context.Context, depth int) error {
 			rows += level.tbl.Len()
 		}
 		if rows > math.MaxInt32 {
-			return fault.WithFile(fault.New(fault.Limit, "level", fault.NoOffset, "has %d rows: at most %d", rows,
+			return fault.WithFile(fault.New(fault.Limit, "level", "has %d rows: at most %d", rows,
 				math.MaxInt32), c.container.URI)
 		}
 	}
@@ -173,6 +173,6 @@ func (c *reader) rows(ctx context.Context, name string) (t *tables.Table, depth,
 			return level.tbl, level.depth, level.base, err
 		}
 	}
-	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level", fault.NoOffset,
+	return nil, 0, 0, fault.WithFile(fault.New(fault.NotFound, "level",
 		"no level %.80q: the levels are %s", name, strings.Join(c.coll.structure.Levels, ", ")), c.container.URI)
 }

@@ -126,7 +126,7 @@ func NewLayout(paths []string) (*Layout, error) {
 		return nil, structureFault("is empty")
 	}
 	if len(paths) > maxItems {
-		return nil, fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%d paths, at most %d",
+		return nil, fault.New(fault.Limit, "COLLECTION.json taco:structure", "%d paths, at most %d",
 			len(paths), maxItems)
 	}
 	layout.items = make([]Item, len(paths))
@@ -157,7 +157,7 @@ func NewLayout(paths []string) (*Layout, error) {
 		}
 	}
 	if len(layout.Levels) > maxLevels {
-		return nil, fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%d levels, at most %d",
+		return nil, fault.New(fault.Limit, "COLLECTION.json taco:structure", "%d levels, at most %d",
 			len(layout.Levels), maxLevels)
 	}
 	for _, members := range layout.members {
@@ -233,8 +233,7 @@ func (i *Item) parse(path string) error {
 	bad := func(why string) error { return structureFault("%.200q %s", path, why) }
 	parts := strings.Split(path, "/")
 	if len(parts) > maxParts {
-		return fault.New(fault.Limit, "COLLECTION.json taco:structure", fault.NoOffset, "%.200q has over %d parts",
-			path, maxParts)
+		return fault.New(fault.Limit, "COLLECTION.json taco:structure", "%.200q has over %d parts", path, maxParts)
 	}
 	last := parts[len(parts)-1]
 	i.entry, i.Folder, i.Name = path, strings.Join(parts[:len(parts)-1], "/"), last

@@ -25,7 +25,7 @@ type memory map[string][]byte
 func (m memory) Open(_ context.Context, uri string) (source.Reader, error) {
 	b, ok := m[uri]
 	if !ok {
-		return nil, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
+		return nil, fault.New(fault.NotFound, "file", "no such file")
 	}
 	return &corpus.Mem{B: b}, nil
 }

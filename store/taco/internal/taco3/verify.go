@@ -372,7 +372,7 @@ func verifyZIP(ctx context.Context, r source.Reader, x *zipIndex, places map[str
 			return err
 		}
 		bad := func(format string, args ...any) error {
-			return fault.New(fault.Corrupt, "entry "+name, data.Off, format, args...)
+			return fault.At(fault.Corrupt, "entry "+name, data.Off, format, args...)
 		}
 		_, isTable := x.spans[name]
 		switch place, named := places[name]; {

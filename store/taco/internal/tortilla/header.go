@@ -43,7 +43,7 @@ type Header struct {
 func ParseHeader(b []byte, size int64) (Header, error) {
 	var h Header
 	bad := func(part string, off int64, format string, args ...any) (Header, error) {
-		return h, fault.New(fault.Corrupt, "header "+part, off, format, args...)
+		return h, fault.At(fault.Corrupt, "header "+part, off, format, args...)
 	}
 	if len(b) < 2 || string(b[:2]) != MagicTortilla && string(b[:2]) != MagicTACO {
 		return bad("magic number", 0, "is neither that of a Tortilla nor of a TACO")
@@ -95,6 +95,5 @@ func parsePointer(text string) (next span, ok bool, err error) {
 			return span{Off: off, Size: size}, true, nil
 		}
 	}
-	return span{}, false, fault.New(fault.Corrupt, "pointer", fault.NoOffset,
-		"%.100q is neither OFFSETLENGTH(A, B) nor NULL", text)
+	return span{}, false, fault.New(fault.Corrupt, "pointer", "%.100q is neither OFFSETLENGTH(A, B) nor NULL", text)
 }

@@ -87,7 +87,7 @@ func (b *tortillaBlob) check() error {
 	for i := 1; i < len(spans); i++ {
 		// A few samples that share bytes could stand for any number of rows, since each is read by itself.
 		if spans[i].Off < spans[i-1].End() {
-			return fault.New(fault.Corrupt, b.part, spans[i].Off, "two samples of format %s share bytes", nested)
+			return fault.At(fault.Corrupt, b.part, spans[i].Off, "two samples of format %s share bytes", nested)
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func (c *plain) read(ctx context.Context, b *tortillaBlob, i, level int) (*torti
 	}
 	kid := &tortillaBlob{at: place, parent: b.first + i, part: fmt.Sprintf("level%d row %d footer", level-1, i)}
 	if level >= maxDepth {
-		return nil, fault.New(fault.Limit, kid.part, place.Off, "more than %d levels", maxDepth)
+		return nil, fault.At(fault.Limit, kid.part, place.Off, "more than %d levels", maxDepth)
 	}
 	inside, err := source.SectionOf(c.requests, place.Off, place.Size)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *plain) below(ctx context.Context, above []*tortillaBlob, level int, tot
 		b.first = first
 		first += b.len()
 		if limit := model.RowLimit(c.size()); total+int64(first) > limit {
-			return nil, fault.New(fault.Limit, b.part, b.at.Off, "more than %d rows", limit)
+			return nil, fault.At(fault.Limit, b.part, b.at.Off, "more than %d rows", limit)
 		}
 	}
 	return blobs, nil

@@ -81,12 +81,11 @@ func (t *sampleTable) nextFolder(i int) int {
 // are counted from base.
 func (t *sampleTable) span(i int, base, lo, hi int64) (span, error) {
 	if t.offsets.Null(i) || t.lengths.Null(i) {
-		return span{}, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s or %s is null",
-			ColOffset, ColLength)
+		return span{}, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), "%s or %s is null", ColOffset, ColLength)
 	}
 	s := span{Off: t.offsets.Int(i), Size: t.lengths.Int(i)}
 	if !s.In(lo-base, hi-base) {
-		return s, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset,
+		return s, fault.New(fault.Corrupt, "row "+strconv.Itoa(i),
 			"%d bytes at %d do not lie between %d and %d", s.Size, s.Off, lo-base, hi-base)
 	}
 	return span{Off: base + s.Off, Size: s.Size}, nil
@@ -96,9 +95,9 @@ func (t *sampleTable) span(i int, base, lo, hi int64) (span, error) {
 func (t *sampleTable) entry(i int) (e model.Entry, err error) {
 	switch {
 	case t.ids.Null(i) || len(t.ids.Bytes(i)) == 0:
-		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s is null or empty", ColID)
+		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), "%s is null or empty", ColID)
 	case t.formats.Null(i):
-		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s is null", ColFormat)
+		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), "%s is null", ColFormat)
 	}
 	if e.ID = t.ids.Str(i); t.folder(i) {
 		e.Kind = model.Folder

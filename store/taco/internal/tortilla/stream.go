@@ -52,17 +52,17 @@ func openStream(ctx context.Context, f *file, top *sampleTable, pointer string) 
 			return err
 		}
 		if rows.roots == nil {
-			return fault.New(fault.Corrupt, part+" column "+ColRoot, next.Off,
+			return fault.At(fault.Corrupt, part+" column "+ColRoot, next.Off,
 				"is missing or does not have strings")
 		}
 		if pointer, ok = rows.tbl.Meta(pointerKey); !ok {
-			return fault.New(fault.Corrupt, part+" pointer", next.Off, "is missing: a chain ends with NULL")
+			return fault.At(fault.Corrupt, part+" pointer", next.Off, "is missing: a chain ends with NULL")
 		}
 		tables, c.chain = append(tables, rows), append(c.chain, next)
 	}
 	n := len(tables) - 1
 	if n < 1 {
-		return fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.Off,
+		return fault.At(fault.Corrupt, "footer table 0 pointer", f.header.Footer.Off,
 			"ends the chain before the table of the chunks")
 	}
 	c.levels, c.chunks = tables[:n], tables[n]
@@ -90,15 +90,14 @@ func (c *stream) findHistogram() []int32 {
 // overlap another table, because a chain could otherwise be endless.
 func (c *stream) fits(s span) error {
 	if !s.In(HeaderSize, c.size()) || s.Size == 0 {
-		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d in %d bytes", s.Size, s.Off, c.size())
+		return fault.New(fault.Corrupt, "", "%d bytes at %d in %d bytes", s.Size, s.Off, c.size())
 	}
 	if len(c.chain) == maxTables {
-		return fault.New(fault.Limit, "", fault.NoOffset, "more than %d tables", maxTables)
+		return fault.New(fault.Limit, "", "more than %d tables", maxTables)
 	}
 	for i, o := range c.chain {
 		if s.Off < o.End() && o.Off < s.End() {
-			return fault.New(fault.Corrupt, "", fault.NoOffset,
-				"%d bytes at %d overlap table %d of the chain", s.Size, s.Off, i)
+			return fault.New(fault.Corrupt, "", "%d bytes at %d overlap table %d of the chain", s.Size, s.Off, i)
 		}
 	}
 	return nil
@@ -201,14 +200,14 @@ func (c *stream) joiner(ctx context.Context, level int) (*parentJoiner, error) {
 func (c *stream) pathBudget() int64 { return fewBytes + c.size() }
 
 func (c *stream) longPaths(level int) error {
-	return fault.New(fault.Limit, model.LevelName(level), fault.NoOffset,
+	return fault.New(fault.Limit, model.LevelName(level),
 		"the paths of its samples take more than %d bytes", c.pathBudget())
 }
 
 // parent returns the parent of row i.
 func (j *parentJoiner) parent(t *sampleTable, i int) (int32, error) {
 	if t.roots.Null(i) {
-		return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s is null", ColRoot)
+		return 0, fault.New(fault.Corrupt, "", "%s is null", ColRoot)
 	}
 	above := j.c.levels[j.level-1]
 	root := t.roots.Str(i)
@@ -224,8 +223,7 @@ func (j *parentJoiner) parent(t *sampleTable, i int) (int32, error) {
 	if named {
 		return byPath, nil
 	}
-	return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s %q is not a sample of level %d with children",
-		ColRoot, root, j.level-1)
+	return 0, fault.New(fault.Corrupt, "", "%s %q is not a sample of level %d with children", ColRoot, root, j.level-1)
 }
 
 // encloses reports whether the bytes of row p of a table enclose the bytes of row i of another.
@@ -266,11 +264,11 @@ func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (mode
 			}
 		}
 		if len(rows) > 0 {
-			return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk "+id, fault.NoOffset,
+			return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk "+id,
 				"its bytes are outside those of its sample"))
 		}
 	}
-	return model.Entry{}, c.fail(fault.New(fault.NotFound, "chunk "+id, fault.NoOffset, "does not exist"))
+	return model.Entry{}, c.fail(fault.New(fault.NotFound, "chunk "+id, "does not exist"))
 }
 
 // chunk returns the entry of a row of the table of chunks. Its id is the id of its sample, "::" and a number.
@@ -279,7 +277,7 @@ func (c *stream) chunk(row int, sample model.Entry, s span) (model.Entry, error)
 	_, name, _ := model.CutLast(id, "::")
 	number, err := strconv.ParseUint(name, 10, 31)
 	if err != nil {
-		return model.Entry{}, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset,
+		return model.Entry{}, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row),
 			"%s %q is not ID::N with the id of a sample", ColID, id)
 	}
 	return model.Entry{ID: id, URI: c.container.URI, Object: c.container.Object, Offset: s.Off, Size: s.Size,
@@ -310,7 +308,7 @@ func (c *stream) namedChunk(ctx context.Context, root, id string) (chunk model.E
 	switch {
 	case err != nil:
 	case len(rows) == 0:
-		err = fault.New(fault.NotFound, "chunk "+root+" "+id, fault.NoOffset, "does not exist")
+		err = fault.New(fault.NotFound, "chunk "+root+" "+id, "does not exist")
 	default:
 		chunk, err = c.ownedChunk(ctx, int(rows[0]))
 	}
@@ -359,7 +357,7 @@ func (c *stream) owners(ctx context.Context) (map[string][]model.Entry, error) {
 func (c *stream) ownedChunk(ctx context.Context, row int) (chunk model.Entry, err error) {
 	rows := c.chunks
 	bad := func(format string, args ...any) (model.Entry, error) {
-		return chunk, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset, format, args...)
+		return chunk, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), format, args...)
 	}
 	if rows.ids.Null(row) || rows.roots.Null(row) {
 		return bad("%s or %s is null", ColID, ColRoot)
@@ -394,7 +392,7 @@ func (c *stream) ownedChunk(ctx context.Context, row int) (chunk model.Entry, er
 func (c *stream) Verify(ctx context.Context, r *model.Report) error {
 	k := len(c.levels) - 1
 	if last := c.levels[k]; last.nextFolder(0) >= 0 {
-		return c.fail(fault.New(fault.Corrupt, model.RowName(k, last.nextFolder(0)), fault.NoOffset,
+		return c.fail(fault.New(fault.Corrupt, model.RowName(k, last.nextFolder(0)),
 			"format %s, but the chain has no table of its samples", nested))
 	}
 	if err := c.verifyChunks(ctx, r); err != nil {
@@ -416,7 +414,7 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 		}
 		at := place{chunk.Of.Level, chunk.Of.Row, chunk.Number}
 		if seen[at] {
-			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i), fault.NoOffset,
+			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i),
 				"%q of %q exists twice", chunk.ID, c.chunks.roots.Str(i))
 		}
 		seen[at] = true

@@ -14,7 +14,7 @@ import (
 func Image(x *chunk.Index, file []byte, limit int) ([]byte, error) {
 	size := x.DType.Size()
 	if x.Height > limit/x.Width || x.Height*x.Width > limit/x.Bands/size {
-		return nil, fault.New(fault.Limit, "image", fault.NoOffset, "over %d bytes", limit)
+		return nil, fault.New(fault.Limit, "image", "over %d bytes", limit)
 	}
 	if bound := max(limit, 256<<20); !x.ChunkFits(bound) { // a tile may be larger than its image
 		return nil, x.OverLimit(bound)
@@ -28,7 +28,7 @@ func Image(x *chunk.Index, file []byte, limit int) ([]byte, error) {
 		}
 		buf = buf[:x.DecodedBytes(i)]
 		if span.Len > 0 && (span.Off > int64(len(file)) || span.Len > int64(len(file))-span.Off) {
-			return nil, fault.New(fault.Corrupt, fmt.Sprintf("chunk %d", i), span.Off, "past the end of the file")
+			return nil, fault.At(fault.Corrupt, fmt.Sprintf("chunk %d", i), span.Off, "past the end of the file")
 		}
 		src := file[:0]
 		if span.Len > 0 {

@@ -64,7 +64,7 @@ func (w *Workspace) Run(c *Codec, version int, header []byte, in, out []*Stream)
 
 // Corrupt returns the error of a codec that meets what its format rules out.
 func (c *Call) Corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "", fault.NoOffset, format, args...)
+	return fault.New(fault.Corrupt, "", format, args...)
 }
 
 // Make gives Out[i] memory for count elements of width bytes and returns it. Contents are arbitrary;

@@ -112,7 +112,7 @@ func decodeRolz(c *Call) error {
 	defer state.release()
 	blocks := &state.entropy14
 	if parameters := blocks.Take(len(rolzParameters)); string(parameters) != rolzParameters && !blocks.Bad {
-		return fault.New(fault.Unsupported, "", fault.NoOffset, "rolz with parameters % x", parameters)
+		return fault.New(fault.Unsupported, "", "rolz with parameters % x", parameters)
 	}
 	literals, sequences := blocks.U32(), blocks.U32()
 	// A match has at least three bytes.

@@ -40,11 +40,10 @@ func (m *Memory) Live() int { return m.Bytes.live + m.Lens.live }
 // before Get: it refuses numbers that only the frame vouches for.
 func (m *Memory) Reserve(n int) error {
 	if m.work -= n; m.work < 0 {
-		return fault.New(fault.Limit, "", fault.NoOffset,
-			"more streams than any sound graph of this frame's outputs has")
+		return fault.New(fault.Limit, "", "more streams than any sound graph of this frame's outputs has")
 	}
 	if n < 0 || n > m.limit-m.Live() {
-		return fault.New(fault.Limit, "", fault.NoOffset, "streams of more than %d bytes at once", m.limit)
+		return fault.New(fault.Limit, "", "streams of more than %d bytes at once", m.limit)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func syntaxErrorAt(t token, query string) error {
 // tokens splits a query into tokens. The last token is tEnd.
 func tokens(q string) ([]token, error) {
 	if len(q) > maxQuery {
-		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "%d bytes, at most %d", len(q), maxQuery)
+		return nil, fault.New(fault.Limit, "query", "%d bytes, at most %d", len(q), maxQuery)
 	}
 	if !utf8.ValidString(q) {
 		return nil, &sql.SyntaxError{Msg: "in a query that is not UTF-8", Pos: 0}
@@ -87,11 +87,10 @@ func tokens(q string) ([]token, error) {
 			return nil, err
 		}
 		if (tok.kind == tName || tok.kind == tQuoted) && len(tok.text) > maxName {
-			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "a name of %d bytes, at most %d",
-				len(tok.text), maxName)
+			return nil, fault.New(fault.Limit, "query", "a name of %d bytes, at most %d", len(tok.text), maxName)
 		}
 		if len(out) == maxTokens {
-			return nil, fault.New(fault.Limit, "query", int64(pos), "more than %d words and signs", maxTokens)
+			return nil, fault.At(fault.Limit, "query", int64(pos), "more than %d words and signs", maxTokens)
 		}
 		out = append(out, tok)
 		pos += length

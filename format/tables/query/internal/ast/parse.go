@@ -282,7 +282,7 @@ func (p *parser) from() []From {
 			from.On = p.expr()
 		}
 		if out = append(out, from); len(out) > 16 {
-			p.fail(fault.New(fault.Limit, "query", fault.NoOffset, "more than 16 tables"))
+			p.fail(fault.New(fault.Limit, "query", "more than 16 tables"))
 		}
 	}
 }

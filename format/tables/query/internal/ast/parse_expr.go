@@ -21,7 +21,7 @@ func (p *parser) make(op Op, name string, args ...*Expr) *Expr {
 }
 
 func (p *parser) tooDeep() *Expr {
-	return p.fail(fault.New(fault.Limit, "query", fault.NoOffset, "an expression more than %d deep", maxDepth))
+	return p.fail(fault.New(fault.Limit, "query", "an expression more than %d deep", maxDepth))
 }
 
 // expr reads an expression. The methods from here on go by precedence, loosest first.

@@ -118,8 +118,7 @@ func (b *Binder) field(of, name string) (*eval.Node, error) {
 	column, err := b.column("", of)
 	switch {
 	case fault.KindOf(err) == fault.NotFound:
-		return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s",
-			of, b.TableNames())
+		return nil, fault.New(fault.NotFound, "query", "no table %q in FROM; there are %s", of, b.TableNames())
 	case err != nil:
 		return nil, err
 	case column.Op != ast.OpColumn || column.Type.Kind != tables.Struct || column.Field > 0:
@@ -131,7 +130,7 @@ func (b *Binder) field(of, name string) (*eval.Node, error) {
 				Field: number + 1, Type: field.Type}), nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "query", fault.NoOffset, "%q has no field %q; there are %s", of, name,
+	return nil, fault.New(fault.NotFound, "query", "%q has no field %q; there are %s", of, name,
 		tables.Names(column.Type.Fields))
 }
 
@@ -147,14 +146,13 @@ func (b *Binder) TableNames() string {
 // NoColumn returns the error for a column that does not exist.
 func (b *Binder) NoColumn(name string) error {
 	if len(b.Tables) == 0 {
-		return fault.New(fault.NotFound, "query", fault.NoOffset, "no column %q; there is no FROM", name)
+		return fault.New(fault.NotFound, "query", "no column %q; there is no FROM", name)
 	}
 	var names []string
 	for _, t := range b.Tables {
 		names = append(names, tables.Names(t.Table.Columns()))
 	}
-	return fault.New(fault.NotFound, "query", fault.NoOffset, "no column %q; there are %s", name,
-		strings.Join(names, ", "))
+	return fault.New(fault.NotFound, "query", "no column %q; there are %s", name, strings.Join(names, ", "))
 }
 
 // alias binds the expression of an alias of the select list; nil if the alias does not exist.
@@ -265,8 +263,7 @@ func (b *Binder) Intern(n *eval.Node) *eval.Node {
 		n.HasAggregate = true
 	}
 	if n.Weight > eval.MaxWeight {
-		return b.Fail(fault.New(fault.Limit, "query", fault.NoOffset,
-			"an expression of more than %d parts", eval.MaxWeight))
+		return b.Fail(fault.New(fault.Limit, "query", "an expression of more than %d parts", eval.MaxWeight))
 	}
 	if old := b.Nodes[key]; old != nil {
 		return old

@@ -184,8 +184,7 @@ func (b *Binder) call(e *ast.Expr) *eval.Node {
 	case e.Flag:
 		return b.Fail(sql.Bind("DISTINCT is for aggregates, and %s is not one", e.Name))
 	case len(e.Args) > maxArgs:
-		return b.Fail(fault.New(fault.Limit, "query", fault.NoOffset, "%s of %d values, at most %d", e.Name,
-			len(e.Args), maxArgs))
+		return b.Fail(fault.New(fault.Limit, "query", "%s of %d values, at most %d", e.Name, len(e.Args), maxArgs))
 	}
 	return b.invoke(function, b.bindAll(e.Args))
 }

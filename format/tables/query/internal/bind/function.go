@@ -76,7 +76,7 @@ func (b *Binder) aggregate(e *ast.Expr) *eval.Node {
 	i := slices.IndexFunc(b.Aggregates, func(o Aggregate) bool { return aggregate.same(&o) })
 	if i < 0 {
 		if len(b.Aggregates) >= maxAggregates {
-			return b.Fail(fault.New(fault.Limit, "query", fault.NoOffset, "more than %d aggregates", maxAggregates))
+			return b.Fail(fault.New(fault.Limit, "query", "more than %d aggregates", maxAggregates))
 		}
 		i = len(b.Aggregates)
 		b.Aggregates = append(b.Aggregates, aggregate)

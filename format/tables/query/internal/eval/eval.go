@@ -97,8 +97,7 @@ func doubles(v *tables.Vector, n *Node) (*tables.Vector, error) {
 		x := v.Big(i)
 		// A float holds 53 bits exactly: a larger number would be rounded twice.
 		if x.BitLen() > 53 {
-			return nil, fault.New(fault.Corrupt, "column "+n.Name, fault.NoOffset, "more digits than %s has",
-				sql.Name(v.Type()))
+			return nil, fault.New(fault.Corrupt, "column "+n.Name, "more digits than %s has", sql.Name(v.Type()))
 		}
 		// Both are exact, so the quotient is the nearest float.
 		out[i] = float64(x.Int64()) / power

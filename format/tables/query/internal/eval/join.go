@@ -130,8 +130,7 @@ func (p *joinPairs) relation(l, k []int32) *vec.Rows {
 // all checks every pair.
 func (p *joinPairs) all(right int) (*vec.Rows, error) {
 	if int64(p.r.N)*int64(right) > maxPairs {
-		return nil, fault.New(fault.Limit, "query", fault.NoOffset,
-			"a join of %d with %d rows without an equality", p.r.N, right)
+		return nil, fault.New(fault.Limit, "query", "a join of %d with %d rows without an equality", p.r.N, right)
 	}
 	for l := range p.r.N {
 		for k := range right {

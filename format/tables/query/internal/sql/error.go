@@ -29,6 +29,6 @@ func (e *SyntaxError) Error() string {
 
 // Unsupported is the error for SQL that DuckDB may run and this package does not.
 func Unsupported(format string, args ...any) error {
-	return fault.New(fault.Unsupported, "query", fault.NoOffset,
+	return fault.New(fault.Unsupported, "query",
 		format+": this needs DuckDB, by which chaski.taco in Python runs it", args...)
 }

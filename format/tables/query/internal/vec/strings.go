@@ -46,8 +46,7 @@ func (b *Budget) step(bytes int) {
 func (b *Budget) makes(bytes int) {
 	switch {
 	case bytes > MaxBatchBytes && b.err == nil:
-		b.err = fault.New(fault.Limit, "query", fault.NoOffset, "strings of more than %d MiB for %d rows",
-			MaxBatchBytes>>20, BatchRows)
+		b.err = fault.New(fault.Limit, "query", "strings of more than %d MiB for %d rows", MaxBatchBytes>>20, BatchRows)
 	case bytes > b.till && b.err == nil:
 		b.step(min(bytes+StepBytes, MaxBatchBytes))
 	}

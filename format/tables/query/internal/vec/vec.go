@@ -134,7 +134,7 @@ func (c *Collector) Add(v *Vec) error {
 				c.all.Data = append(c.all.Data, v.Bytes(k)...)
 			}
 			if len(c.all.Data) > 2<<30 {
-				return fault.New(fault.Limit, "query", fault.NoOffset, "strings of more than 2 GiB")
+				return fault.New(fault.Limit, "query", "strings of more than 2 GiB")
 			}
 			c.offs = append(c.offs, uint32(len(c.all.Data)))
 		}
