@@ -29,7 +29,7 @@ func ReadAll(ctx context.Context, o Opener, uri string, limit int64) (data []byt
 // SectionOf returns a reader of size bytes of r from offset off on. Closing it closes r. Bytes past the end of r are
 // fault.Corrupt.
 func SectionOf(r Reader, off, size int64) (Reader, error) {
-	if off < 0 || size < 0 || off > r.Size() || size > r.Size()-off {
+	if !Fits(off, size, r.Size()) {
 		return nil, fault.At(fault.Corrupt, "", off, "%d bytes in a file of %d", size, r.Size())
 	}
 	return &section{r, off, size}, nil
@@ -72,7 +72,7 @@ func (s *section) Place() (object any, off int64) {
 
 // ReadAt implements Reader.
 func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if off < 0 || off > s.size || int64(len(p)) > s.size-off {
+	if !Fits(off, int64(len(p)), s.size) {
 		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of a part of the file", len(p),
 			s.size)
 	}

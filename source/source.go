@@ -234,6 +234,10 @@ func IsDenied(err error) bool {
 	return errors.As(err, &e) && e.Denied
 }
 
+// Fits reports whether n bytes at an offset lie in size bytes. Numbers of a forged file may be below 0, or too large to
+// be added.
+func Fits(off, n, size int64) bool { return off >= 0 && n >= 0 && off <= size && n <= size-off }
+
 // Unreachable reports whether a request failed after all its retries. Other names of the same server are then not
 // tried, because each of them would take as long.
 func Unreachable(err error) bool {

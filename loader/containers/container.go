@@ -454,8 +454,7 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, axe
 		URI: file.path, Size: file.Size, MTime: file.mtime, ETag: file.etag,
 		Member: e.Path, Offset: e.Offset, Length: e.Size,
 	}
-	// Offset + Size would overflow for forged values, so the size is compared with the bytes after Offset.
-	if e.Offset < 0 || e.Size < 0 || e.Offset > file.Size || e.Size > file.Size-e.Offset {
+	if !source.Fits(e.Offset, e.Size, file.Size) {
 		return asset, fault.WithFile(fault.At(fault.Corrupt, "sample "+e.Path, e.Offset,
 			"%d bytes in a file of %d", e.Size, file.Size), e.URI)
 	}

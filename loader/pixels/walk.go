@@ -407,8 +407,7 @@ func (w *walk) allowed(run runs.Run) error {
 
 // present checks that a run lies in file f.
 func present(f source.Reader, run runs.Run) error {
-	// The comparison subtracts, because run.Off+run.Len could overflow.
-	if run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off {
+	if !source.Fits(run.Off, run.Len, f.Size()) {
 		return fault.At(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
 	}
 	return nil

@@ -317,7 +317,7 @@ func readSome(ctx context.Context, r source.Reader, at chunk.Range, limit int) (
 	switch {
 	case at.Len > int64(limit):
 		return nil, fault.At(fault.Limit, "frame", at.Off, "%d bytes, at most %d", at.Len, limit)
-	case at.Off < 0 || at.Len < 0 || at.Off > r.Size() || at.Len > r.Size()-at.Off:
+	case !source.Fits(at.Off, at.Len, r.Size()):
 		return nil, fault.At(fault.Corrupt, "frame", at.Off, "%d bytes reach past the file's %d", at.Len, r.Size())
 	}
 	return source.Read(ctx, r, at.Off, at.Len)

@@ -261,7 +261,7 @@ func (m *memberReader) check(p []byte) error {
 
 // inflate fills p with the content from offset off on.
 func (m *memberReader) inflate(ctx context.Context, p []byte, off int64) error {
-	if size := m.member.Bytes; off < 0 || off > size || int64(len(p)) > size-off {
+	if size := m.member.Bytes; !source.Fits(off, int64(len(p)), size) {
 		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of a member", len(p), size)
 	}
 	if content := m.inflated.Load(); content != nil {

@@ -192,7 +192,7 @@ func (f *cachedFile) Size() int64 { return f.size }
 func (f *cachedFile) ModTime() time.Time { return f.mtime }
 
 func (f *cachedFile) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if off < 0 || off > f.size || int64(len(p)) > f.size-off {
+	if !source.Fits(off, int64(len(p)), f.size) {
 		return fault.WithFile(fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d",
 			len(p), f.size), f.path)
 	}

@@ -168,7 +168,7 @@ func (r *reader) ETag() string { return r.x.currentTag().ETag }
 // between the blocks at its front and back.
 func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	size := r.x.size
-	if off < 0 || off > size || int64(len(p)) > size-off {
+	if !source.Fits(off, int64(len(p)), size) {
 		return fault.WithFile(fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the object's %d",
 			len(p), size), r.x.uri)
 	}

@@ -109,7 +109,7 @@ type memoryReader struct {
 // ReadAt implements source.Reader. Bytes outside the raster are fault.Corrupt: no chunk of its index may need them.
 func (h *memoryReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	pos, n := off-h.off, int64(len(h.bytes))
-	if pos < 0 || pos > n || int64(len(p)) > n-pos {
+	if !source.Fits(pos, int64(len(p)), n) {
 		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the raster's %d bytes at %d",
 			len(p), n, h.off)
 	}

@@ -92,7 +92,7 @@ func (p *prefixed) Size() int64 { return p.start + p.Reader.Size() }
 
 // ReadAt implements source.Reader.
 func (p *prefixed) ReadAt(ctx context.Context, b []byte, off int64) error {
-	if off < 0 || off > p.Size() || int64(len(b)) > p.Size()-off {
+	if !source.Fits(off, int64(len(b)), p.Size()) {
 		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the sample's %d", len(b), p.Size())
 	}
 	if off < p.start {

@@ -106,7 +106,7 @@ func (a *Array) read(ctx context.Context, b []byte, p chunkPlace) (_ []byte, ok 
 	case p.isObject:
 		p.At = chunk.Range{Len: size}
 	// The file may be another one by now, since its index was read earlier.
-	case p.At.Off > size || p.At.Len > size-p.At.Off:
+	case !source.Fits(p.At.Off, p.At.Len, size):
 		err = fault.At(fault.Corrupt, "shard", p.At.Off, "%d bytes reach past the file's %d", p.At.Len, size)
 	}
 	if err == nil {

@@ -383,7 +383,7 @@ func (f *File) Bytes(ctx context.Context, part string, off, n int64) ([]byte, er
 }
 
 func (f *File) load(ctx context.Context, part string, off, n int64) ([]byte, error) {
-	if off < 0 || n < 0 || off > f.Size() || n > f.Size()-off {
+	if !source.Fits(off, n, f.Size()) {
 		return nil, fault.At(fault.Corrupt, part, off, "%d bytes reach past the file's %d", n, f.Size())
 	}
 	if n > f.budget {

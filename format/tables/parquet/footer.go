@@ -606,7 +606,7 @@ func (p *footerParser) columnChunk() columnChunk {
 	}
 	chunk.end = size // until the row group is known to have rows, see place
 	outside := func(off int64, size int32) bool {
-		return size <= 0 || off < 4 || off > p.limit || int64(size) > p.limit-off
+		return size <= 0 || off < 4 || !source.Fits(off, int64(size), p.limit)
 	}
 	// A file is read without its indexes too. Wrong ones are ignored: walkPages does without.
 	if outside(chunk.indexOff, chunk.indexLen) {

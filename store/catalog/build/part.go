@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/rowio"
 )
 
@@ -172,7 +173,7 @@ type sectionReader struct{ *io.SectionReader }
 
 // ReadAt implements source.Reader.
 func (s sectionReader) ReadAt(_ context.Context, p []byte, off int64) error {
-	if off < 0 || off > s.Size() || int64(len(p)) > s.Size()-off {
+	if !source.Fits(off, int64(len(p)), s.Size()) {
 		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the %d of the file", len(p), s.Size())
 	}
 	_, err := s.SectionReader.ReadAt(p, off)
