@@ -53,7 +53,8 @@ func opened(t *testing.T, o resources.Options, paths []string) *taco.Dataset {
 // streaming is the family of streaming TACOs, whose samples beside the rasters are histograms.
 const streaming = "taco-stream"
 
-// TestDescribe: descriptions have the levels, rows and placeholders that the original writers wrote.
+// TestDescribe: descriptions have the levels, rows, placeholders and chunks that the original writers wrote, and say what
+// the collection document does.
 func TestDescribe(t *testing.T) {
 	for _, c := range rowsOfCorpus(t, "case") {
 		if len(c.Levels) == 0 {
@@ -65,6 +66,7 @@ func TestDescribe(t *testing.T) {
 			continue
 		}
 		info := found.(*Info)
+		set := opened(t, options(t), c.At()[:1])
 		for k, level := range info.Levels {
 			name := fmt.Sprintf("level%d", k)
 			if want, ok := c.Levels[name]; ok && level.Rows != want {
@@ -73,11 +75,38 @@ func TestDescribe(t *testing.T) {
 			if want, ok := c.Padding[name]; ok && level.Padding != want {
 				t.Errorf("%s: %s has %d placeholders, want %d", c.Path[0], name, level.Padding, want)
 			}
+			visible, err := set.Visible(t.Context(), k)
+			if err != nil || level.Rows != level.Padding+level.Histograms+len(visible) {
+				t.Errorf("%s: %s: %+v and %d samples, %v", c.Path[0], name, level, len(visible), err)
+			}
 		}
 		// The last level of a streaming TACO has its chunks, which are no samples.
 		if len(info.Levels) != len(c.Levels) && c.Family != streaming {
 			t.Errorf("%s: %d levels, want %d", c.Path[0], len(info.Levels), len(c.Levels))
 		}
+		var document struct {
+			ID, Title string
+			Tasks     []string
+			Task      any
+		}
+		_ = json.Unmarshal(set.Collection(), &document) // a Tortilla has none
+		if task, ok := document.Task.(string); ok {
+			document.Tasks = append(document.Tasks, task)
+		}
+		if info.ID != document.ID || info.Title != document.Title || !slices.Equal(info.Tasks, document.Tasks) ||
+			!slices.Equal(info.Classes, info.Levels[0].Classes) {
+			t.Errorf("%s: %+v, want %+v", c.Path[0], info, document)
+		}
+		// The manifest counts the four chunks of each histogram, too.
+		if all := info.Chunks + 4*info.Levels[len(info.Levels)-1].Histograms; all != c.Levels["chunks"] {
+			t.Errorf("%s: %d chunks, want %d", c.Path[0], all, c.Levels["chunks"])
+		}
+	}
+	parts := filepath.Join("..", "..", "testdata", "extents", "sides")
+	found, err := describe(t.Context(), parts, nil, options(t))
+	if want := opened(t, options(t), []string{parts}).Parts(); err != nil || len(want) < 2 ||
+		!slices.Equal(found.(*Info).Files, want) {
+		t.Errorf("%v, %v, want %v", found, err, want)
 	}
 }
 

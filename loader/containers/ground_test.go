@@ -1,49 +1,42 @@
 package containers
 
 import (
+	"path/filepath"
 	"testing"
 
-	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// TestShapesOfPlaces: the transform of TACO 3, in the order of STAC, counts for rasters of the shape beside it alone;
-// one of TACO 2 for all.
-func TestShapesOfPlaces(t *testing.T) {
-	floats := func(values ...float64) *tables.Vector {
-		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, values, nil)
-	}
-	list := func(values *tables.Vector, null bool) *tables.Vector {
-		return tables.NewList(values, []uint32{0, uint32(values.Len())}, []bool{null})
-	}
-	sides := func(values ...int64) *tables.Vector {
-		return tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, values, nil)
-	}
-	gdal, stac := floats(500, 10, 0, 4600, 0, -10), floats(10, 0, 500, 0, -10, 4600)
+// TestPlacesOfSamplesAbove: rasters of TACO 3 without columns of places have those of their samples, if these say the
+// shape that they are of.
+func TestPlacesOfSamplesAbove(t *testing.T) {
+	number := tables.Type{Kind: tables.Int64, Bits: 64}
+	list := tables.NewList(tables.NewFloats(tables.Type{Kind: tables.Float64}, nil, nil), []uint32{0, 0}, nil)
+	sides := tables.NewList(tables.NewInts(number, nil, nil), []uint32{0, 0}, nil)
+	shaped := tables.FromVectors([]string{"spatial:proj_transform", "spatial:proj_shape"}, []*tables.Vector{list, sides})
+	plain := tables.FromVectors([]string{"stac:geotransform"}, []*tables.Vector{list})
+	none := tables.FromVectors([]string{"id"}, []*tables.Vector{tables.NewStrings([]string{"a"}, nil)})
+	three := opened(t, options(t), []string{filepath.Join(corpus.Testdata(t), "taco3", "scenes.zip")})
+	two := opened(t, options(t), []string{filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")})
 	for name, c := range map[string]struct {
-		transform, shape *tables.Vector
-		there            bool
+		set              *taco.Dataset
+		level            int
+		above, own       *tables.Table
+		found, fromAbove bool
 	}{
-		"TACO 2": {list(gdal, false), nil, true}, "null": {list(gdal, true), nil, false},
-		"five numbers":  {list(floats(500, 10, 0, 4600, 0), false), nil, false},
-		"TACO 3":        {list(stac, false), list(sides(8, 4), false), true},
-		"no shape":      {list(stac, false), list(sides(8, 4), true), false},
-		"turned":        {list(stac, false), list(sides(4, 8), false), false},
-		"other width":   {list(stac, false), list(sides(8, 5), false), false},
-		"other height":  {list(stac, false), list(sides(9, 4), false), false},
-		"one side":      {list(stac, false), list(sides(8), false), false},
-		"three sides":   {list(stac, false), list(sides(8, 4, 1), false), false},
-		"float sides":   {list(stac, false), list(floats(8, 4), false), false},
-		"int transform": {list(sides(10, 0, 500, 0, -10, 4600), false), list(sides(8, 4), false), false},
+		"TACO 3":     {three, 1, shaped, none, true, true},
+		"its own":    {three, 1, shaped, plain, true, false},
+		"level 0":    {three, 0, shaped, none, false, false},
+		"TACO 2":     {two, 1, shaped, none, false, false},
+		"no shape":   {three, 1, plain, none, false, false},
+		"nothing":    {three, 1, none, none, false, false},
+		"no samples": {three, 1, nil, none, false, false},
 	} {
-		g := &ground{transform: c.transform, shape: c.shape}
-		place := g.of(0, &chunk.Index{Height: 8, Width: 4})
-		if (place != nil) != c.there || place != nil && place.Transform(8, 4) != [6]float64{500, 10, 0, 4600, 0, -10} {
-			t.Errorf("%s: %+v", name, place)
+		got, err := (&Container{set: c.set, level0: c.above}).groundOf(t.Context(), c.level, c.own)
+		if err != nil || (got != nil) != c.found || got != nil && got.samples != c.fromAbove {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-	}
-	var none *ground
-	if place := none.of(0, &chunk.Index{}); place != nil {
-		t.Errorf("without columns: %+v", place)
 	}
 }
