@@ -53,8 +53,8 @@ func opened(t *testing.T, o resources.Options, paths []string) *taco.Dataset {
 // streaming is the family of streaming TACOs, whose samples beside the rasters are histograms.
 const streaming = "taco-stream"
 
-// TestDescribe: descriptions have the levels, rows, placeholders and chunks that the original writers wrote, and say what
-// the collection document does.
+// TestDescribe: descriptions have the levels, rows, placeholders and chunks that the original writers wrote, and say
+// what the collection document does.
 func TestDescribe(t *testing.T) {
 	for _, c := range rowsOfCorpus(t, "case") {
 		if len(c.Levels) == 0 {

@@ -15,7 +15,8 @@ func TestPlacesOfSamplesAbove(t *testing.T) {
 	number := tables.Type{Kind: tables.Int64, Bits: 64}
 	list := tables.NewList(tables.NewFloats(tables.Type{Kind: tables.Float64}, nil, nil), []uint32{0, 0}, nil)
 	sides := tables.NewList(tables.NewInts(number, nil, nil), []uint32{0, 0}, nil)
-	shaped := tables.FromVectors([]string{"spatial:proj_transform", "spatial:proj_shape"}, []*tables.Vector{list, sides})
+	shaped := tables.FromVectors([]string{"spatial:proj_transform", "spatial:proj_shape"},
+		[]*tables.Vector{list, sides})
 	plain := tables.FromVectors([]string{"stac:geotransform"}, []*tables.Vector{list})
 	none := tables.FromVectors([]string{"id"}, []*tables.Vector{tables.NewStrings([]string{"a"}, nil)})
 	three := opened(t, options(t), []string{filepath.Join(corpus.Testdata(t), "taco3", "scenes.zip")})
