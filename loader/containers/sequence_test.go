@@ -4,9 +4,11 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/taco"
-	"pgregory.net/rapid"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
 // TestSequenceAgainstLists: a step has the file of its number, or is padding in samples that have some file, but not
