@@ -24,12 +24,12 @@ type groundRow struct {
 	EPSG                   *int64
 	CRS                    *string
 	Height, Width          *int64
+	Scale                  int // the raster has 8 by 4 pixels times this
 	MinX, MinY, MaxX, MaxY *float64
 	Transform              []float64
 }
 
-// place is the place of a raster of 8 by 4 pixels that the row describes: its transform, unless the bounds contradict
-// it.
+// place is the place of a raster that the row describes: its transform, unless the bounds contradict it.
 func (g *groundRow) place() *catalog.Place {
 	code, parameters := 0, ""
 	if g.EPSG != nil && *g.EPSG >= 0 && *g.EPSG < 1<<31 {
@@ -44,13 +44,19 @@ func (g *groundRow) place() *catalog.Place {
 			{*g.MinX, *g.MinY}, {*g.MaxX, *g.MinY}}}
 	}
 	if len(g.Transform) == 6 {
-		place = catalog.NewPlace(code, (*[6]float64)(g.Transform), 8, 4)
+		place = catalog.NewPlace(code, (*[6]float64)(g.Transform), 8*g.Scale, 4*g.Scale)
 		place.CRS = parameters
 	}
 	if place == nil || box != nil && math.Abs(place.Corners[0][0]-box.Corners[0][0]) > 500 {
 		return box
 	}
 	return place
+}
+
+// resize gives the raster a size, which the row says.
+func (g *groundRow) resize(scale int) {
+	height, width := int64(8*scale), int64(4*scale)
+	g.Scale, g.Height, g.Width = scale, &height, &width
 }
 
 // drawGround draws a row: places that differ by less than half a pixel of 10 m or by much more, upright, turned and
@@ -62,17 +68,20 @@ func drawGround(r *rapid.T) (g groundRow) {
 	x, y := 5e5+one("x", 0, 4, 100), 4.6e6+one("y", 0, 100)
 	a, e := one("columns", 10, -10), one("rows", -10, 10)
 	b, d := one("b", 0, 1), one("d", 0, 1)
+	if g.Scale = int(one("scale", 1, 2)); g.Scale > 1 && one("finer pixels", 1, 0) > 0 {
+		a, e = a/2, e/2
+	}
 	if a < 0 { // the same bounds
-		x += 40
+		x -= a * float64(4*g.Scale)
 	}
 	if e > 0 {
-		y -= 80
+		y -= e * float64(8*g.Scale)
 	}
 	if code := one("code", 32630, -2, 25830, 32631, 4711, math.MaxInt32, 1<<31, -1); code != -2 {
 		n := int64(code)
 		g.EPSG = &n
 	}
-	place := catalog.NewPlace(0, &[6]float64{x, a, b, y, d, e}, 8, 4)
+	place := catalog.NewPlace(0, &[6]float64{x, a, b, y, d, e}, 8*g.Scale, 4*g.Scale)
 	low, high := place.Corners[0], place.Corners[0]
 	for _, c := range place.Corners {
 		low = crs.Point{min(low[0], c[0]), min(low[1], c[1])}
@@ -86,7 +95,7 @@ func drawGround(r *rapid.T) (g groundRow) {
 	if one("transform", 1, 0) > 0 {
 		g.Transform = []float64{x, a, b, y, d, e}
 	}
-	height, width := int64(8), int64(4)
+	height, width := int64(8*g.Scale), int64(4*g.Scale)
 	if one("height", 1, 0) > 0 {
 		g.Height = &height
 	}
@@ -124,17 +133,28 @@ func TestMisplacedAgainstAssets(t *testing.T) {
 		OMaxY     *float64  `parquet:"other:maxy,optional"`
 		OTransfor []float64 `parquet:"other:transform,list"`
 	}
-	index := blob.Append(nil, &chunk.Index{Bands: 1, Height: 8, Width: 4, ChunkB: 1, ChunkH: 8, ChunkW: 4,
-		DType: chunk.Uint8, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: 32}}})
+	index := func(g *groundRow) []byte {
+		height, width := 8*g.Scale, 4*g.Scale
+		return blob.Append(nil, &chunk.Index{Bands: 1, Height: height, Width: width, ChunkB: 1, ChunkH: height,
+			ChunkW: width, DType: chunk.Uint8, Predictor: chunk.NoPredictor,
+			Ranges: []chunk.Range{{Len: int64(height * width)}}})
+	}
+	upright := []float64{5e5, 10, 0, 4.6e6, 0, -10}
 	path := filepath.Join(t.TempDir(), "c.parquet")
 	rapid.Check(t, func(r *rapid.T) {
 		var rows []row
 		var said [2][]groundRow
-		for range 20 {
+		for i := range 20 {
 			a, b := drawGround(r), drawGround(r)
+			if i == 0 { // without bounds, rasters with the same transform may have other extents
+				b = a
+				a.MinX, b.MinX, a.Transform, b.Transform = nil, nil, upright, upright
+				a.resize(1)
+				b.resize(2)
+			}
 			said[0], said[1] = append(said[0], a), append(said[1], b)
-			rows = append(rows, row{"a", index, a.EPSG, a.CRS, a.Height, a.Width, a.MinX, a.MinY, a.MaxX, a.MaxY,
-				a.Transform, "b", index, b.EPSG, b.CRS, b.Height, b.Width, b.MinX, b.MinY, b.MaxX, b.MaxY,
+			rows = append(rows, row{"a", index(&a), a.EPSG, a.CRS, a.Height, a.Width, a.MinX, a.MinY, a.MaxX, a.MaxY,
+				a.Transform, "b", index(&b), b.EPSG, b.CRS, b.Height, b.Width, b.MinX, b.MinY, b.MaxX, b.MaxY,
 				b.Transform})
 		}
 		writeTable(t, path, rows, map[string]string{layout.FieldsKey: `["image", "other"]`})

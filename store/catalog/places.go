@@ -112,6 +112,7 @@ func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]boo
 		suspect[name] = differ
 	}
 	suspects, held := make([]bool, t.n), make([]float64, t.n)
+	boundless := make([]bool, t.n) // either raster has no bounds
 	// A cell has one of these, or is null.
 	number := func(c columns.Cell) float64 { return float64(c.Int) + c.Float + float64(len(c.Text)) }
 	for name, differs := range suspect {
@@ -119,13 +120,16 @@ func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]boo
 		if a == nil || b == nil {
 			continue // a CRS that is not known may be the same
 		}
+		bound := slices.Contains(boundNames[:], name)
 		err := first.ofSamples(a).Scan(ctx, func(row int64, c columns.Cell) error {
 			held[row] = number(c)
+			boundless[row] = boundless[row] || bound && (c.Null || !finite(c.Float))
 			return nil
 		})
 		if err == nil {
 			err = other.ofSamples(b).Scan(ctx, func(row int64, c columns.Cell) error {
 				suspects[row] = suspects[row] || differs(held[row], number(c))
+				boundless[row] = boundless[row] || bound && (c.Null || !finite(c.Float))
 				return nil
 			})
 		}
@@ -136,12 +140,12 @@ func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]boo
 	if first.transform == nil || other.transform == nil {
 		return suspects, nil
 	}
-	return suspects, t.markTurned(ctx, first, other, suspects)
+	return suspects, t.markTurned(ctx, first, other, suspects, boundless)
 }
 
 // markTurned marks the rows in which two rasters have their first pixel in other corners of their bounds, or either is
-// rotated or has no bounds.
-func (t *Table) markTurned(ctx context.Context, first, other *fieldColumns, suspects []bool) error {
+// rotated or, by boundless, has no bounds: then transforms and sizes alone say where they lie.
+func (t *Table) markTurned(ctx context.Context, first, other *fieldColumns, suspects, boundless []bool) error {
 	for row := range t.n {
 		if row%4096 == 0 {
 			if err := pace.Tick(ctx); err != nil {
@@ -163,17 +167,8 @@ func (t *Table) markTurned(ctx context.Context, first, other *fieldColumns, susp
 			continue
 		}
 		upright := firstPlace[2] == 0 && firstPlace[4] == 0 && otherPlace[2] == 0 && otherPlace[4] == 0
-		suspects[row] = !upright || math.Signbit(firstPlace[1]) != math.Signbit(otherPlace[1]) ||
+		suspects[row] = boundless[row] || !upright || math.Signbit(firstPlace[1]) != math.Signbit(otherPlace[1]) ||
 			math.Signbit(firstPlace[5]) != math.Signbit(otherPlace[5])
-		if !suspects[row] && *firstPlace != *otherPlace { // without bounds, they alone say where the rasters lie
-			for _, f := range []*fieldColumns{first, other} {
-				reader := newRowReader(ctx, f, row)
-				suspects[row] = suspects[row] || reader.boxed(f, 0) == nil
-				if reader.err != nil {
-					return reader.err
-				}
-			}
-		}
 	}
 	return nil
 }
