@@ -175,7 +175,7 @@ const (
 	sinceDoubleDeltaType = 20
 )
 
-// formatVersion is the format version that is written.
+// formatVersion is the first format version that is read. Its last filter is AES256GCM.
 const formatVersion = 3
 
 // ParseVersion reads a pipeline of a format version from the front of b and returns its length in bytes. Offsets of
