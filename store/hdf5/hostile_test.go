@@ -23,7 +23,8 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
-// TestDamagedElements: all arrays and labels of damaged copies are read or refused, with a kind.
+// TestDamagedElements: all arrays and labels of damaged copies are read or refused, with a kind. Verify finds a fault
+// in those that are refused.
 func TestDamagedElements(t *testing.T) {
 	race.SkipCovered(t)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -77,7 +78,11 @@ func readAll(t *testing.T, b []byte) {
 		}
 		node.Place(ctx, m.Array)
 		_, err = read(ctx, m.Array)
-		known(err)
+		if known(err); err != nil {
+			if checked, err := m.Array.Verify(ctx, 1); err == nil {
+				t.Errorf("%s cannot be read, and %+v has no fault", m.Path, checked)
+			}
+		}
 	}
 }
 

@@ -46,6 +46,11 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 		return Checked{}, fault.WithFile(fault.New(fault.Limit, "array",
 			"a grid of %v chunks or shards: at most %d can be checked", grid, maxObjects), a.URI)
 	}
+	if a.foreign != nil { // an index that cannot be read is one fault, not one of each chunk
+		if err := a.foreign.Prepare(ctx); err != nil {
+			return Checked{}, fault.WithFile(err, a.URI)
+		}
+	}
 	verifier := &arrayVerifier{a: a}
 	// A worker holds the stored bytes of a chunk, at most about two times the decoded ones, and the bytes between
 	// codecs, at most two times as well: five times with the decoded ones.
@@ -121,7 +126,7 @@ func (v *arrayVerifier) object(at []int64) error {
 	}
 	if array.foreign != nil {
 		stored, err := array.find(v.ctx, at)
-		if stored.Absent {
+		if err == nil && stored.Absent {
 			return nil
 		}
 		return v.chunk(cell, stored, err)
