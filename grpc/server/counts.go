@@ -106,17 +106,25 @@ func (c *counts) waited(r *report.Rank, w batchWait) {
 		}
 	}
 	c.metrics.observe("chaski_server_batch_wait_seconds", waited)
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for i, t := range times {
-		if r.Engine[i] += t; t > 0 {
+		if t > 0 {
 			c.metrics.add("chaski_server_wait_seconds_total", t, report.Stages[i])
 		}
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, t := range times {
+		r.Engine[i] += t
+	}
 }
 
-// sent counts a batch that took so many seconds to pass on.
+// sent counts a batch that took so many seconds to pass on. Metrics are added without the lock: a new rank of these
+// waits for who reads them.
 func (c *counts) sent(r *report.Rank, valid []bool, bytes int, seconds float64) {
+	c.metrics.add("chaski_server_batches_total", 1)
+	c.metrics.add("chaski_server_payload_bytes_total", float64(bytes))
+	c.metrics.add("chaski_server_send_seconds_total", seconds)
+	c.metrics.add("chaski_rank_batches_total", 1, rankLabel(r))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, ok := range valid {
@@ -127,10 +135,6 @@ func (c *counts) sent(r *report.Rank, valid []bool, bytes int, seconds float64) 
 	r.Batches++
 	r.Bytes += int64(bytes)
 	r.Sent += seconds
-	c.metrics.add("chaski_server_batches_total", 1)
-	c.metrics.add("chaski_server_payload_bytes_total", float64(bytes))
-	c.metrics.add("chaski_server_send_seconds_total", seconds)
-	c.metrics.add("chaski_rank_batches_total", 1, rankLabel(r))
 }
 
 // idled counts seconds without a ticket and a credit.
@@ -147,12 +151,12 @@ const longestStep = 365 * 24 * time.Hour
 func (c *counts) addCredit(r *report.Rank, credit *chaskiv1.Credit) {
 	seconds := func(ns uint64) float64 { return float64(min(ns, uint64(longestStep))) / 1e9 }
 	waited, stepped := seconds(credit.GetWaited()), seconds(credit.GetStepped())
+	c.metrics.add("chaski_rank_wait_seconds_total", waited, rankLabel(r))
+	c.metrics.add("chaski_rank_step_seconds_total", stepped, rankLabel(r))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.Waited += waited
 	r.Stepped += stepped
-	c.metrics.add("chaski_rank_wait_seconds_total", waited, rankLabel(r))
-	c.metrics.add("chaski_rank_step_seconds_total", stepped, rankLabel(r))
 }
 
 // rankLabel names a rank in metrics. Labels are bounded, since Prometheus keeps each for ever.
