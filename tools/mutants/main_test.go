@@ -52,3 +52,19 @@ func TestMutants(t *testing.T) {
 		t.Errorf("got %s; want %s", strings.TrimSpace(got), want)
 	}
 }
+
+// TestEquivalentLines: each line that the list of equivalent mutants names is in its file.
+func TestEquivalentLines(t *testing.T) {
+	list, err := equivalent("equivalent.txt")
+	if err != nil || len(list) == 0 {
+		t.Fatal(len(list), err)
+	}
+	for key := range list {
+		name, rest, _ := strings.Cut(key, ": ")
+		line := rest[:strings.LastIndex(rest, " =>")]
+		text := string(testfile.Read(t, filepath.Join("..", "..", filepath.FromSlash(name))))
+		if !strings.Contains(text, "\t"+line+"\n") && !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("%s has no line %q", name, line)
+		}
+	}
+}
