@@ -78,16 +78,16 @@ func TestSmallRasters(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				asked := source.Known{}
+				passed := source.Known{}
 				if remote {
-					asked.ETag = known.ETag
+					passed.ETag = known.ETag
 				}
 				if small {
-					asked.Size = known.Size
+					passed.Size = known.Size
 				}
 				whole := small || remote && size <= head
 				once := slices.Equal(o.reads, []source.Range{{Len: int64(size)}})
-				if whole && (!bytes.Equal(a.Bytes, o.data) || !once) || !whole && a.Bytes != nil || o.known != asked ||
+				if whole && (!bytes.Equal(a.Bytes, o.data) || !once) || !whole && a.Bytes != nil || o.known != passed ||
 					a.Size != int64(size) || a.ETag != "its tag" {
 					t.Errorf("%s of %d bytes, known %v: %d bytes by %v, opened with %v, tag %q", uri, size, known,
 						len(a.Bytes), o.reads, o.known, a.ETag)
@@ -98,10 +98,10 @@ func TestSmallRasters(t *testing.T) {
 				if err == nil {
 					err = r.ReadAt(t.Context(), pixels, 8)
 				}
-				if asked = a.Known(); whole {
-					asked = source.Known{}
+				if passed = a.Known(); whole {
+					passed = source.Known{}
 				}
-				if err != nil || o.known != asked || (len(o.reads) == 0) != whole || r.Size() != int64(size) {
+				if err != nil || o.known != passed || (len(o.reads) == 0) != whole || r.Size() != int64(size) {
 					t.Errorf("%s of %d bytes: opened with %v, reads %v, %v", uri, size, o.known, o.reads, err)
 				}
 				if whole && (a.Reader().Size() != int64(size) || source.ETag(a.Reader()) != a.ETag ||

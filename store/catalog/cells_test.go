@@ -124,7 +124,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestCellsBehindNulls: cells hold rasters if the first that has bytes does. An empty path is none.
+// TestCellsBehindNulls: the first cell with bytes says whether a column holds rasters. An empty path names no raster.
 func TestCellsBehindNulls(t *testing.T) {
 	png, path, empty := pictures(t, 4)[1], "a.png", ""
 	for nulls := range 3 {

@@ -251,7 +251,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestKeysOfTables: keys come from the first column of strings of which the first names pixels.
+// TestKeysOfTables: keys come from the first column of strings whose first value names pixels.
 func TestKeysOfTables(t *testing.T) {
 	for first, names := range map[string]bool{"a.tif": true, "a.zarr": true, "s/a.zarr::x": true, "b.png": true,
 		"/vsisubfile/0_9,x.bin": true, "https://h/a.tif?key=1": true, "s3://b/a.tif?v=1.csv": true, "a.tif?b": false,

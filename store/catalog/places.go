@@ -120,16 +120,19 @@ func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]boo
 		if a == nil || b == nil {
 			continue // a CRS that is not known may be the same
 		}
-		bound := slices.Contains(boundNames[:], name)
+		isBound := slices.Contains(boundNames[:], name)
+		look := func(row int64, c columns.Cell) float64 {
+			boundless[row] = boundless[row] || isBound && (c.Null || !finite(c.Float))
+			return number(c)
+		}
 		err := first.ofSamples(a).Scan(ctx, func(row int64, c columns.Cell) error {
-			held[row] = number(c)
-			boundless[row] = boundless[row] || bound && (c.Null || !finite(c.Float))
+			held[row] = look(row, c)
 			return nil
 		})
 		if err == nil {
 			err = other.ofSamples(b).Scan(ctx, func(row int64, c columns.Cell) error {
-				suspects[row] = suspects[row] || differs(held[row], number(c))
-				boundless[row] = boundless[row] || bound && (c.Null || !finite(c.Float))
+				value := look(row, c)
+				suspects[row] = suspects[row] || differs(held[row], value)
 				return nil
 			})
 		}

@@ -11,10 +11,9 @@ import (
 // Kind is the kind of the paths of arrays and groups.
 var Kind = Register(store.Kind{Noun: "a Zarr array or group", Named: Named, Is: Is, Files: magic.Zarr}, Open)
 
-// Register registers a kind of stores that are groups of arrays, of which k says what to call and how to tell them, and
-// returns it. open opens a store.
-func Register(k store.Kind, open func(ctx context.Context, o source.Opener, uri string, opt Options) (*Node,
-	error)) *store.Kind {
+// Register registers a kind of stores that are groups of arrays, and returns it. k has the names of such stores, and
+// recognises them; open opens the one at a path.
+func Register(k store.Kind, open func(context.Context, source.Opener, string, Options) (*Node, error)) *store.Kind {
 	within := func(ctx context.Context, o source.Opener, uri string, l store.Limits) (*Node, error) {
 		return open(ctx, o, uri, Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
 	}

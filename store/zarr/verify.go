@@ -46,10 +46,9 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 		return Checked{}, fault.WithFile(fault.New(fault.Limit, "array",
 			"a grid of %v chunks or shards: at most %d can be checked", grid, maxObjects), a.URI)
 	}
-	if a.foreign != nil { // an index that cannot be read is one fault, not one of each chunk
-		if err := a.foreign.Prepare(ctx); err != nil {
-			return Checked{}, fault.WithFile(err, a.URI)
-		}
+	// An index that cannot be read is one fault, not one of each chunk.
+	if err := prepare(ctx, []*Array{a}); err != nil {
+		return Checked{}, err
 	}
 	verifier := &arrayVerifier{a: a}
 	// A worker holds the stored bytes of a chunk, at most about two times the decoded ones, and the bytes between
