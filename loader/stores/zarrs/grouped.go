@@ -147,9 +147,12 @@ func (d *grouped) asset(ctx context.Context, field int, row int64, dims string) 
 		return catalog.Asset{}, err
 	}
 	asset, err := onlyImage(raster, raster.Arrays()[0].URI, "and is one sample")
+	if err != nil {
+		return asset, err
+	}
 	p, g := d.node.Place(ctx, raster.Arrays()[0]), raster.Grid()
 	asset.Place = catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width)
-	return asset, err
+	return asset, nil
 }
 
 // attributes are the values of an attribute of the groups.
