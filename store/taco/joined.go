@@ -2,6 +2,7 @@ package taco
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -162,6 +163,10 @@ func (j *joined) tables(ctx context.Context, name string, chosen bool,
 		if table != nil {
 			bases[i+1] += table.Len()
 		}
+	}
+	if n := bases[len(parts)]; n > math.MaxInt32 { // rows are numbered in int32
+		return nil, nil, fault.WithFile(fault.New(fault.Limit, name, "%d rows in %d containers", n, len(parts)),
+			j.container.URI)
 	}
 	mode := j.mode
 	if chosen && mode == column.Strict {

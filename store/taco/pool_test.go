@@ -1,15 +1,19 @@
 package taco
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -72,5 +76,19 @@ func TestPoolReadsOneVersion(t *testing.T) {
 	}
 	if n := fds() - before; n > 1 {
 		t.Errorf("%d files are open at the end", n)
+	}
+}
+
+// TestRowsOfManyContainers: rows of several containers are numbered in 31 bits, or are too many.
+func TestRowsOfManyContainers(t *testing.T) {
+	for last, kind := range map[int]fault.Kind{1<<30 - 1: 0, 1 << 30: fault.Limit} {
+		j := &joined{container: &model.Container{URI: "a"}, parts: []*model.Container{{URI: "a"}, {URI: "b"}}}
+		_, _, err := j.tables(t.Context(), "level1", false,
+			func(_ context.Context, p *model.Container) (*tables.Table, error) {
+				return tables.New(map[string]int{"a": 1 << 30, "b": last}[p.URI], nil, nil), nil
+			})
+		if fault.KindOf(err) != kind || err != nil && !strings.Contains(err.Error(), "a: level1: 2147483648 rows in 2") {
+			t.Errorf("%d: %v", last, err)
+		}
 	}
 }
