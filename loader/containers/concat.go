@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -104,29 +105,10 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 // group returns the containers of a group, whose conditions are not applied yet. from is the number of their first path
 // in the dataset; first is the row of level 0 of the dataset at which the rows of the group begin.
 func (c *Container) group(ctx context.Context, from int, g *spec.Group) (first int, sub *Container, err error) {
-	mode, err := g.Mode()
-	if err != nil {
-		return 0, nil, err
-	}
-	set, first, err := c.set.Group(ctx, from, from+g.Paths, mode, spec.Joins(g.Where))
-	if err != nil {
-		return 0, nil, err
-	}
+	set, first, err := c.set.Group(ctx, from, from+g.Paths, g.Mode(), spec.Joins(g.Where))
 	// The set belongs to c.set, so sub must not be closed.
 	src := &spec.Source{Source: c.src.Source, Subset: spec.Subset{Where: g.Where}}
-	return first, &Container{set: set, src: src, options: c.options, keep: c.keep}, nil
-}
-
-// columnsAlone returns the columns of level 0 as a table without rows.
-func (c *Container) columnsAlone(ctx context.Context) (*tables.Table, error) {
-	if len(c.set.Parts()) == 0 {
-		return tables.FromVectors(nil, nil), nil
-	}
-	table, err := c.set.Level(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	return table.Take(nil), nil
+	return first, &Container{set: set, src: src, options: c.options, keep: c.keep}, err
 }
 
 // tellColumns warns about columns that some group lacks, and about columns that became strings.
@@ -141,11 +123,11 @@ func (c *Container) tellColumns(joined *tables.Table, data []*tables.Table) {
 	}
 }
 
-// withSources adds the column with the file of each row to a table with these rows of level 0. It
+// withSources adds the column with the file of each row to a table with these rows of level 0, which lacks it. It
 // returns t itself if the dataset has no such column.
 func (c *Container) withSources(t *tables.Table, rows []int32) *tables.Table {
 	i := c.level0.Index(taco.SourceColumn)
-	if i < 0 || t.Index(taco.SourceColumn) >= 0 {
+	if i < 0 {
 		return t
 	}
 	return tables.Join(t, c.level0.Select([]int{i}).Take(num.As[int](rows)))
@@ -159,11 +141,8 @@ func (c *Container) SQLTable(ctx context.Context, name string) (*tables.Table, e
 		return c.set.SQLTable(ctx, name)
 	}
 	table, err := c.set.StoredTable(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := c.set.RowsBelow(ctx, c.base, level)
-	if err != nil {
+	rows, err2 := c.set.RowsBelow(ctx, c.base, level)
+	if err := cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
 	return table.Take(rows), nil

@@ -89,20 +89,13 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		Files: newContainerFiles(),
 	}
-	filters, err := fileFilters(src)
-	if err != nil {
-		return nil, err
-	}
-	mode, err := columnsMode(src)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	container.set, err = taco.Open(ctx, container.opener, append([]string{src.Source}, src.Parts...), taco.Options{
-		BasePath: src.BasePath, Mode: mode, Filters: filters, Chosen: src.Joins(),
+		BasePath: src.BasePath, Mode: columnsMode(src), Filters: fileFilters(src), Chosen: src.Joins(),
 		Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
 	})
 	if err != nil {
-		return nil, cmp.Or(noneOf(ctx, container.opener, src), fault.WithFile(err, src.Source))
+		return nil, cmp.Or(noneOf(ctx, container.opener, src, err), fault.WithFile(err, src.Source))
 	}
 	if err := container.open(ctx, fields); err != nil {
 		return nil, errors.Join(fault.WithFile(err, src.Source), container.Close())
@@ -110,49 +103,41 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 	return container.table(), nil
 }
 
-// noneOf returns the error for a list of paths in which a file or a directory, such as one of rasters, is not a
-// container. It returns nil if each that can be opened is one: then the error of taco.Open is the better one.
-func noneOf(ctx context.Context, o source.Opener, src *spec.Source) error {
-	if len(src.Parts) == 0 {
+// noneOf returns the error for a list of paths if err, the error of taco.Open, is about one that is not a container,
+// such as a raster or a directory of rasters. It returns nil for all other errors.
+func noneOf(ctx context.Context, o source.Opener, src *spec.Source, err error) error {
+	cause, ok := errors.AsType[*fault.Error](err)
+	if len(src.Parts) == 0 || !ok || cause.Kind != fault.Unsupported || store.Is(ctx, o, cause.File, taco.Kind) {
 		return nil
 	}
-	for _, path := range append([]string{src.Source}, src.Parts...) {
-		r, err := o.Open(ctx, path)
-		if err == nil {
-			_ = r.Close()
-		} else if fault.KindOf(err) != fault.Unsupported { // which directories are
-			continue
-		}
-		if !store.Is(ctx, o, path, taco.Kind) {
-			return fault.WithFile(fault.New(fault.Unsupported, "dataset", "%s", cmp.Or(
-				magic.Refusal(path), "is not a container: a list of paths names containers; several directories or "+
-					"tables are a mixture of sources, and files are named by a directory, a glob or a table")), path)
-		}
-	}
-	return nil
+	return fault.WithFile(fault.New(fault.Unsupported, "dataset", "%s", cmp.Or(magic.Refusal(cause.File),
+		"is not a container: a list of paths names containers; several directories or tables are a mixture of "+
+			"sources, and files are named by a directory, a glob or a table")), cause.File)
 }
 
 func (c *Container) open(ctx context.Context, fields []spec.Field) error {
 	sel, err := c.selector(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(c.rows) == 0 && c.level0 != nil {
+	case c.set.Levels() == 0: // fileFilters ruled out all files
+		return fault.New(fault.NotFound, "dataset", "none of its files has samples that meet bbox and datetime")
+	case sel == nil:
+		return fault.New(fault.NotFound, "dataset", "no samples")
+	case len(c.rows) == 0:
 		return sel.NoneLeft(c.src)
 	}
-	if len(c.rows) > 0 {
-		for _, field := range fields {
-			member, err := c.member(ctx, field)
-			if err != nil {
-				return rows.InPart(err, fmt.Sprintf("field %q", field.Name))
-			}
-			if field.Traits().Paths && member.kind == catalog.Raster {
-				member.kind = catalog.Text // Value returns the path of the sample
-			}
-			c.fields = append(c.fields, member)
+	for _, field := range fields {
+		member, err := c.member(ctx, field)
+		if err != nil {
+			return rows.InPart(err, fmt.Sprintf("field %q", field.Name))
 		}
-		c.addSteps()
+		if field.Traits().Paths && member.kind == catalog.Raster {
+			member.kind = catalog.Text // Value returns the path of the sample
+		}
+		c.fields = append(c.fields, member)
 	}
+	c.addSteps()
 	return c.hash(ctx)
 }
 
@@ -227,21 +212,12 @@ func (c *Container) Close() error {
 }
 
 // id returns the id of a sample in level 0.
-func (c *Container) id(ctx context.Context, row int64) (string, error) {
-	ids, err := c.ids(ctx)
-	if err != nil {
-		return "", err
+func (c *Container) id(ctx context.Context, row int64) (id string, err error) {
+	ids, err := c.set.IDs(ctx, 0)
+	if err == nil {
+		id = ids.Str(int(c.rows[row]))
 	}
-	return ids.Str(int(c.rows[row])), nil
-}
-
-// ids returns the column of ids of level 0. Ids that are not strings are fault.Corrupt.
-func (c *Container) ids(ctx context.Context) (*tables.Vector, error) {
-	ids, err := c.level0.Column(ctx, c.set.IDColumn())
-	if err == nil && ids.Kind() != tables.String {
-		err = fault.New(fault.Corrupt, "column "+c.set.IDColumn(), "has type %v, want text", ids.Type())
-	}
-	return ids, fault.WithFile(err, c.src.Source)
+	return id, err
 }
 
 // value implements rows.Field.Value. For rasters, or their paths as strings, it returns the path of the raster in the
@@ -335,7 +311,7 @@ func (c *Container) columnAt(ctx context.Context, name string) (rows.Column, err
 func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error {
 	name := ""
 	for _, col := range centroidColumns {
-		if c.level0 != nil && name == "" && c.level0.Index(col) >= 0 {
+		if name == "" && c.level0.Index(col) >= 0 {
 			name = col
 		}
 	}
@@ -362,16 +338,11 @@ var centroidColumns = []string{"stac:centroid", "istac:centroid", "spatial:centr
 
 // scanIDs implements rows.Table.ScanIDs.
 func (c *Container) scanIDs(ctx context.Context, visit func(row int64, id string) error) error {
-	ids, err := c.ids(ctx)
-	if err != nil {
-		return err
+	ids, err := c.set.IDs(ctx, 0)
+	for sample := 0; err == nil && sample < len(c.rows); sample++ {
+		err = visit(int64(sample), ids.Str(int(c.rows[sample])))
 	}
-	for sample, row := range c.rows {
-		if err := visit(int64(sample), ids.Str(int(row))); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
+	return cmp.Or(err, ctx.Err())
 }
 
 // assetOf implements rows.Field.Asset.
@@ -630,8 +601,7 @@ func (c *Container) selectSamples(ctx context.Context) (*tables.Table, []int32, 
 		return nil, nil, err
 	}
 	if sel == nil {
-		table, err := c.columnsAlone(ctx)
-		return table, nil, err
+		return c.level0.Take(nil), nil, nil
 	}
 	return sel.Left(ctx)
 }
@@ -640,31 +610,24 @@ func (c *Container) selectSamples(ctx context.Context) (*tables.Table, []int32, 
 // It returns nil for a container without samples.
 func (c *Container) selector(ctx context.Context) (*rows.Selector, error) {
 	defer func() { c.selected = true }()
+	var err error
+	if c.level0, err = c.set.Level(ctx, 0); err != nil {
+		return nil, err
+	}
 	visible, err := c.set.Visible(ctx, 0)
 	if err != nil || len(visible) == 0 {
 		return nil, err
 	}
-	if c.level0, err = c.set.Level(ctx, 0); err != nil {
+	// While conditions are applied, the samples are all rows of level 0, padding too. Rows are int32, because a run
+	// keeps one per sample and field; int would take twice the memory.
+	count := c.level0.Len()
+	c.rows = num.Range[int32](0, count)
+	table := c.table()
+	table.Close = func() error { return nil }
+	if err := rows.JoinTables(ctx, table, &c.src.Subset, c.options); err != nil {
 		return nil, err
 	}
-	// Rows are int32, because a run keeps one per sample and field; int would take twice the
-	// memory.
-	count := c.level0.Len()
-	if count > math.MaxInt32 {
-		return nil, fault.New(fault.Limit, "level0", "%d rows", count)
-	}
-	// While conditions are applied, the samples are all rows of level 0, padding too.
-	c.rows = make([]int32, count)
-	for row := range c.rows {
-		c.rows[row] = int32(row)
-	}
-	table := c.table()
-	if table.Close = func() error { return nil }; len(c.src.Tables) > 0 {
-		if err := rows.JoinTables(ctx, table, &c.src.Subset, c.options); err != nil {
-			return nil, err
-		}
-		c.sides = table.Close
-	}
+	c.sides = table.Close
 	sel := rows.NewSelector(table, c, c.options)
 	if len(visible) < count {
 		sel.Meet(rows.Int32s(visible))

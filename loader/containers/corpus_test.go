@@ -1,6 +1,9 @@
 package containers
 
 import (
+	"bytes"
+	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -8,11 +11,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/chaski-eo/chaski/fault"
 	_ "github.com/chaski-eo/chaski/format/codec/geozl"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
@@ -48,6 +57,85 @@ func opened(t *testing.T, o resources.Options, paths []string) *taco.Dataset {
 		}
 	})
 	return set
+}
+
+// sampleTrees is what a test writes into a container.
+type sampleTrees struct {
+	samples []build.Sample
+	more    map[string]json.RawMessage // members of the collection
+	columns []*tables.Table            // of each level, or nil
+}
+
+// write writes a container to a path, in a form.
+func (s *sampleTrees) write(t *testing.T, path string, form build.Form) string {
+	t.Helper()
+	set := &build.Taco{Samples: &build.Tortilla{Samples: s.samples}, Collection: build.Collection{ID: "made",
+		DatasetVersion: "1", Description: "d", Licenses: []string{"CC0-1.0"},
+		Providers: []map[string]any{{"name": "Ana"}}, Tasks: []string{"classification"}, More: s.more}}
+	set.Columns = func(context.Context, []build.Level) ([]*tables.Table, error) { return s.columns, nil }
+	if _, err := build.Create(t.Context(), set, path, build.Options{Form: form}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tortilla writes a Tortilla whose samples are other Tortillas, or files if these are nil. The samples have the times
+// at which they begin.
+func tortilla(t *testing.T, times []string, inner [][]byte) []byte {
+	t.Helper()
+	type row struct {
+		ID     string `parquet:"tortilla:id"`
+		Format string `parquet:"tortilla:file_format"`
+		Offset int64  `parquet:"tortilla:offset"`
+		Length int64  `parquet:"tortilla:length"`
+		Time   string `parquet:"stac:time_start"`
+	}
+	written := make([]byte, 200)
+	var rows []row
+	for i, time := range times {
+		bytes, format := []byte("abc"), "BYTES"
+		if inner != nil {
+			bytes, format = inner[i], "TORTILLA"
+		}
+		rows = append(rows, row{fmt.Sprint("t", i), format, int64(len(written)), int64(len(bytes)), time})
+		written = append(written, bytes...)
+	}
+	var footer bytes.Buffer
+	w := parquet.NewGenericWriter[row](&footer)
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	copy(written, "#y")
+	for i, v := range []int{len(written), footer.Len(), 1} {
+		binary.LittleEndian.PutUint64(written[2+8*i:], uint64(v))
+	}
+	return append(written, footer.Bytes()...)
+}
+
+// folder returns a sample with samples below it.
+func folder(id string, below ...build.Sample) build.Sample {
+	return build.Sample{ID: id, Children: &build.Tortilla{Samples: below}}
+}
+
+// bytesOf returns a sample whose bytes are its id.
+func bytesOf(id string) build.Sample { return build.Sample{ID: id, Bytes: []byte(id)} }
+
+// table opens a spec with fields as a table, which is closed at the end.
+func table(t *testing.T, sp spec.Spec, o resources.Options) (*rows.Table, error) {
+	t.Helper()
+	sp.BatchSize = 1
+	made, err := survey.OpenTable(t.Context(), &sp, &o)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := made.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return made, err
 }
 
 // streaming is the family of streaming TACOs, whose samples beside the rasters are histograms.

@@ -57,7 +57,7 @@ func groundOf(ctx context.Context, t *tables.Table) (*ground, error) {
 // groundOf returns the columns of places of a level or, in TACO 3, of the samples above it.
 func (c *Container) groundOf(ctx context.Context, level int, t *tables.Table) (*ground, error) {
 	found, err := groundOf(ctx, t)
-	above := level > 0 && c.level0 != nil && c.set.LevelNames() != nil
+	above := level > 0 && c.set.LevelNames() != nil
 	if found != nil || err != nil || !above {
 		return found, err
 	}

@@ -27,13 +27,12 @@ func TestPlacesOfSamplesAbove(t *testing.T) {
 		above, own       *tables.Table
 		found, fromAbove bool
 	}{
-		"TACO 3":     {three, 1, shaped, none, true, true},
-		"its own":    {three, 1, shaped, plain, true, false},
-		"level 0":    {three, 0, shaped, none, false, false},
-		"TACO 2":     {two, 1, shaped, none, false, false},
-		"no shape":   {three, 1, plain, none, false, false},
-		"nothing":    {three, 1, none, none, false, false},
-		"no samples": {three, 1, nil, none, false, false},
+		"TACO 3":   {three, 1, shaped, none, true, true},
+		"its own":  {three, 1, shaped, plain, true, false},
+		"level 0":  {three, 0, shaped, none, false, false},
+		"TACO 2":   {two, 1, shaped, none, false, false},
+		"no shape": {three, 1, plain, none, false, false},
+		"nothing":  {three, 1, none, none, false, false},
 	} {
 		got, err := (&Container{set: c.set, level0: c.above}).groundOf(t.Context(), c.level, c.own)
 		if err != nil || (got != nil) != c.found || got != nil && got.samples != c.fromAbove {

@@ -3,6 +3,7 @@
 package containers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,39 +43,18 @@ func Describe(d *taco.Dataset) About {
 // samples, below0, below1, … are as of Below, entries0, … as of entries, and all others as of taco.Dataset.SQLTable. It
 // uses only the option SQL.
 func Tables(ctx context.Context, d *taco.Dataset, where []spec.Condition, o resources.Options) (query.Tables, error) {
-	var found *Samples
-	data := d.SQLTable
-	every := false
-	if len(where) == 0 && d.Levels() > 0 {
-		// data is level 0 unchanged, which avoids a copy of its rows. An error comes again from Select.
-		visible, err := d.AllVisible(ctx, 0)
-		every = visible && err == nil
-	}
-	var err error
-	if !every {
-		if found, err = Select(ctx, d, spec.Subset{Where: where}, o); err != nil {
-			return nil, err
-		}
-		data = found.SQLTable
+	found, err := Select(ctx, d, spec.Subset{Where: where}, o)
+	if err != nil {
+		return nil, err
 	}
 	return func(ctx context.Context, name string) (*tables.Table, error) {
 		if level, ok := numbered(name, "entries"); ok {
-			list, err := rowsOf(ctx, d, level, where, o)
-			if err != nil {
-				return nil, err
-			}
-			return entries(ctx, d, level, list)
+			return entries(ctx, d, found, level)
 		}
-		level, ok := numbered(name, "below")
-		if !ok {
-			return data(ctx, name)
+		if level, ok := numbered(name, "below"); ok {
+			return Below(ctx, d, found, level)
 		}
-		if found == nil {
-			if found, err = Select(ctx, d, spec.Subset{}, o); err != nil {
-				return nil, err
-			}
-		}
-		return Below(ctx, d, found, level)
+		return found.SQLTable(ctx, name)
 	}, nil
 }
 
@@ -96,14 +76,11 @@ const (
 // without the format's own ("internal:…"), FolderColumn and VSIColumn.
 func Below(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tables.Table, error) {
 	positions, err := s.Below(ctx, level)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		positions, err = inOrder(ctx, d, s.Rows, level, positions)
 	}
-	if positions, err = inOrder(ctx, d, s.Rows, level, positions); err != nil {
-		return nil, err
-	}
-	table, err := d.StoredTable(ctx, fmt.Sprintf("l%d", level))
-	if err != nil {
+	table, err2 := d.StoredTable(ctx, fmt.Sprintf("l%d", level))
+	if err := cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
 	var shown []int
@@ -151,7 +128,7 @@ func places(d *taco.Dataset, level int, at []int) *tables.Table {
 
 // inOrder sorts rows of a level by the first position of their sample in samples, which are rows of level 0. Rows
 // of one sample keep their order.
-func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, at []int) ([]int, error) {
+func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, at []int) (_ []int, err error) {
 	first := make(map[int32]int, len(samples))
 	for i, row := range samples {
 		if _, ok := first[row]; !ok {
@@ -159,13 +136,11 @@ func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, a
 		}
 	}
 	top := num.As[int32](at)
-	for k := level; k > 0; k-- {
-		parents, err := d.Parents(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		for i, row := range top {
-			top[i] = parents[row]
+	for k := level; err == nil && k > 0; k-- {
+		var parents []int32
+		parents, err = d.Parents(ctx, k)
+		for i := 0; err == nil && i < len(top); i++ {
+			top[i] = parents[top[i]]
 		}
 	}
 	places := make(map[int]int, len(at)) // by row
@@ -173,14 +148,19 @@ func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, a
 		places[row] = first[top[i]]
 	}
 	slices.SortStableFunc(at, func(a, b int) int { return places[a] - places[b] })
-	return at, nil
+	return at, err
 }
 
-// entries returns the table of the places of some rows of a level: "row" in the level, "parent" in the level above or
-// -1, "folder" (1 if the row has children), "id", "uri", and "offset" and "size" in this file, -1 for the whole file.
-func entries(ctx context.Context, d *taco.Dataset, level int, list []int) (*tables.Table, error) {
-	parents, err := d.Parents(ctx, level)
-	if err != nil {
+// entries returns the table of the places of the rows of a level below some samples, in the order of the level, or of
+// the samples in theirs: "row" in the level, "parent" in the level above or -1, "folder" (1 if the row has children),
+// "id", "uri", and "offset" and "size" in this file, -1 for the whole file.
+func entries(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tables.Table, error) {
+	list, err := num.As[int](s.Rows), error(nil)
+	if level > 0 {
+		list, err = s.Below(ctx, level)
+	}
+	parents, err2 := d.Parents(ctx, level)
+	if err := cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
 	var numbers [5][]int64
@@ -214,22 +194,4 @@ func entries(ctx context.Context, d *taco.Dataset, level int, list []int) (*tabl
 		}
 		return tables.NewStrings(texts[i-len(numbers)], nil), nil
 	}), nil
-}
-
-// rowsOf returns the rows of a level: at level 0 the samples that meet the conditions, in their order; below it the
-// rows below these samples that conditions on place and time leave. Without conditions, it returns all rows of the
-// level except placeholders.
-func rowsOf(ctx context.Context, d *taco.Dataset, level int, where []spec.Condition,
-	o resources.Options) ([]int, error) {
-	if level > 0 && len(where) == 0 {
-		return d.Visible(ctx, level)
-	}
-	found, err := Select(ctx, d, spec.Subset{Where: where}, o)
-	if err != nil {
-		return nil, err
-	}
-	if level > 0 {
-		return found.Below(ctx, level)
-	}
-	return num.As[int](found.Rows), nil
 }

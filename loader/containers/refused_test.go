@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
@@ -62,29 +65,64 @@ func TestDamagedTables(t *testing.T) {
 
 // TestNamesWithSigns: ids may contain "@", and columns of the rows below samples have their values.
 func TestNamesWithSigns(t *testing.T) {
-	set := &build.Taco{Samples: &build.Tortilla{}, Collection: build.Collection{ID: "signs", DatasetVersion: "1",
-		Description: "d", Licenses: []string{"CC0-1.0"}, Providers: []map[string]any{{"name": "Ana"}},
-		Tasks: []string{"classification"}}}
+	set := &sampleTrees{}
 	for i := range 2 {
-		below := &build.Tortilla{Samples: []build.Sample{{ID: "x@y@z", Bytes: []byte("a")},
-			{ID: "w", Bytes: []byte("b")}, {ID: "v@", Bytes: []byte("c")}}}
-		set.Samples.Samples = append(set.Samples.Samples, build.Sample{ID: fmt.Sprint("s", i), Children: below})
+		set.samples = append(set.samples, folder(fmt.Sprint("s", i), bytesOf("x@y@z"), bytesOf("w"), bytesOf("v@")))
 	}
-	path := filepath.Join(t.TempDir(), "signs.tacozip")
-	if _, err := build.Create(t.Context(), set, path, build.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	path := set.write(t, filepath.Join(t.TempDir(), "signs.tacozip"), build.Auto)
 	for column, want := range map[string]string{"x@y@z@id": "x@y@z", "w@id": "w", "v@@id": "v@", "id": "s1"} {
-		sp, o := spec.Spec{Source: path, BatchSize: 1, Fields: []spec.Field{{Name: "f", Column: column}}}, options(t)
-		table, err := survey.OpenTable(t.Context(), &sp, &o)
+		made, err := table(t, spec.Spec{Source: path, Fields: []spec.Field{{Name: "f", Column: column}}}, options(t))
 		if err != nil {
 			t.Error(column, err)
 			continue
 		}
-		if v, err := table.Fields[0].Value(t.Context(), 1); err != nil || v.Text != want {
+		if v, err := made.Fields[0].Value(t.Context(), 1); err != nil || v.Text != want {
 			t.Errorf("%s: %+v, %v", column, v, err)
 		}
-		if err := table.Close(); err != nil {
+	}
+}
+
+// TestNothingIsLeft: a container of which nothing is selected says why; queries about it see the columns of level 0, if
+// one is open.
+func TestNothingIsLeft(t *testing.T) {
+	data, o := corpus.Testdata(t), options(t)
+	empty := filepath.Join(t.TempDir(), "empty.tortilla")
+	testfile.Write(t, empty, tortilla(t, nil, nil))
+	for path, c := range map[string]struct {
+		where spec.Condition
+		says  string
+	}{
+		filepath.Join(data, "extents", "starts"): {spec.Condition{Datetime: "1990-01-01/1990-12-31"},
+			"dataset: none of its files has samples that meet bbox and datetime: not found"},
+		empty: {spec.Condition{SQL: "id > ''"}, "dataset: no samples: not found"},
+		filepath.Join(data, "coast", "coast.tacozip"): {spec.Condition{SQL: "rank > 99"},
+			"dataset: none of its 12 rows is selected: no row meets rank > 99: not found"},
+	} {
+		src := spec.Source{Source: path, Subset: spec.Subset{Where: []spec.Condition{c.where}}}
+		if _, err := table(t, spec.Spec{Source: path, Subset: src.Subset,
+			Fields: []spec.Field{{Name: "id"}}}, o); fmt.Sprint(err) != path+": "+c.says {
+			t.Errorf("%v, want %s", err, c.says)
+		}
+		set, err := taco.Open(t.Context(), o.Opener, []string{path}, taco.Options{Filters: fileFilters(&src)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		named, err := Tables(t.Context(), set, src.Where, o)
+		if err != nil {
+			t.Fatal(path, err)
+		}
+		level0, err := set.Level(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"data", "below0", "entries0"} {
+			got, err := named(t.Context(), name)
+			if err != nil || got.Len() != 0 || name == "data" && !slices.EqualFunc(got.Columns(), level0.Columns(),
+				func(a, b tables.Column) bool { return a.Name == b.Name }) {
+				t.Errorf("%s: %s: %+v, %v", path, name, got, err)
+			}
+		}
+		if err := set.Close(); err != nil {
 			t.Error(err)
 		}
 	}

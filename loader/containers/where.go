@@ -3,7 +3,6 @@ package containers
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -47,10 +46,14 @@ func (c *Container) filter(ctx context.Context, f spacetime.Filter) (taco.Select
 		return left, first
 	}
 	for f.Level = 1; ; f.Level++ {
-		// No deeper level has such a column either. The error of level 0 is returned, because the
-		// user's filter is about the samples.
-		if _, err := c.set.Level(ctx, f.Level); err != nil {
+		_, err := c.set.Level(ctx, f.Level)
+		if fault.KindOf(err) == fault.NotFound {
+			// No deeper level has such a column either. The error of level 0 is returned, because the
+			// user's filter is about the samples.
 			return nil, first
+		}
+		if err != nil {
+			return nil, err
 		}
 		left, err := c.set.Select(ctx, f)
 		if fault.KindOf(err) != fault.NotFound {
@@ -84,14 +87,11 @@ func (s *Samples) SQLTable(ctx context.Context, name string) (*tables.Table, err
 // that meet all of these conditions.
 func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	visible, err := s.c.set.Visible(ctx, level)
-	if err != nil {
-		return nil, err
-	}
 	// c.matches[0] is as old as the last condition on place or time, while c.rows has met all
 	// conditions.
 	left := append(taco.Selection{num.As[int](s.c.rows)}, s.c.matches[min(1, len(s.c.matches)):]...)
-	rows, err := s.c.set.RowsBelow(ctx, left, level)
-	if err != nil {
+	rows, err2 := s.c.set.RowsBelow(ctx, left, level)
+	if err := cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(rows, func(row int) bool {
@@ -203,9 +203,6 @@ func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []
 
 // valueMember finds a metadata column: one of level 0, or "PATH@COLUMN".
 func (c *Container) valueMember(ctx context.Context, name string) (fieldPlace, error) {
-	if c.level0 == nil {
-		return fieldPlace{}, fault.New(fault.NotFound, "dataset", "no samples")
-	}
 	if c.level0.Index(name) >= 0 {
 		return c.column(ctx, 0, c.rows, name)
 	}
@@ -228,13 +225,12 @@ func (c *Container) valueMember(ctx context.Context, name string) (fieldPlace, e
 func (c *Container) column(ctx context.Context, level int, rows []int32, name string) (fieldPlace, error) {
 	made := fieldPlace{level: level, rows: rows}
 	table, err := c.set.Level(ctx, level)
-	if err != nil {
-		return made, err
+	if err == nil {
+		made.value, err = table.Column(ctx, name)
 	}
-	if made.value, err = table.Column(ctx, name); err != nil {
-		return made, err
+	if err == nil {
+		made.kind, err = kindOf(name, made.value.Type())
 	}
-	made.kind, err = kindOf(name, made.value.Type())
 	return made, err
 }
 
@@ -255,22 +251,14 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 		walk.sample[row] = int32(i)
 	}
 	for depth := 1; ; depth++ {
-		table, err := c.set.Level(ctx, depth)
+		ids, err := c.set.IDs(ctx, depth)
 		if fault.KindOf(err) == fault.NotFound {
 			break
 		}
-		if err != nil {
-			return 0, nil, err
+		var parents []int32
+		if err == nil {
+			parents, err = c.set.Parents(ctx, depth)
 		}
-		ids, err := table.Column(ctx, c.set.IDColumn())
-		if err != nil {
-			return 0, nil, err
-		}
-		if ids.Kind() != tables.String {
-			return 0, nil, fault.New(fault.Corrupt, fmt.Sprintf("level%d column %s", depth, c.set.IDColumn()),
-				"has type %v, want text", ids.Type())
-		}
-		parents, err := c.set.Parents(ctx, depth)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -341,34 +329,34 @@ func (d *descent) down(k int, ids *tables.Vector, parents []int32) bool {
 
 // columnsMode returns how the columns of all containers are joined: as their group says if there is only one group,
 // else by column.Intersection.
-func columnsMode(s *spec.Source) (column.Mode, error) {
+func columnsMode(s *spec.Source) column.Mode {
 	if s.Joins() && len(s.Where[0].Concat) == 1 {
 		return s.Where[0].Concat[0].Mode()
 	}
-	return column.Intersection, nil
+	return column.Intersection
 }
 
 // fileFilters returns the filters by place and time that the conditions of a source apply, so files of a TACOLLECTION
-// that they rule out stay unopened. It returns nil if a condition may look at more than one sample.
-func fileFilters(s *spec.Source) ([]spacetime.Filter, error) {
-	var filters []spacetime.Filter
+// that they rule out stay unopened. It returns nil if a condition may look at more than one sample, or is invalid,
+// which applying it says.
+func fileFilters(s *spec.Source) (filters []spacetime.Filter) {
 	if s.IDList != "" || s.Tables != nil { // a sample in a file that stays unopened would not be found missing
-		return nil, nil
+		return nil
 	}
 	for i := range s.Where {
 		condition := &s.Where[i]
 		// The answer of such a condition would change if it did not see the samples of every file.
 		if condition.Select != "" || condition.Concat != nil {
-			return nil, nil
+			return nil
 		}
 		if condition.BBox == nil && condition.Datetime == "" {
 			continue
 		}
 		filter, err := rows.Filter(condition)
 		if err != nil {
-			return nil, err
+			return nil
 		}
 		filters = append(filters, filter)
 	}
-	return filters, nil
+	return filters
 }

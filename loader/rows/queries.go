@@ -85,9 +85,12 @@ func (s *Selector) Left(ctx context.Context) (*tables.Table, []int32, error) {
 	if s.Data == nil {
 		s.Data, s.Samples = s.all, num.Range[int32](0, s.all.Len())
 	}
+	if s.Keep == nil {
+		return s.Data, s.Samples, nil
+	}
 	var rows []int
 	for row, i := range s.Samples {
-		if s.Keep == nil || s.Keep[i] {
+		if s.Keep[i] {
 			rows = append(rows, row)
 		}
 	}

@@ -292,7 +292,7 @@ func validateGroups(groups []Group, at, depth int) error {
 		if group.Paths < 1 {
 			return fmt.Errorf("concat: group %d has %d paths", i, group.Paths)
 		}
-		if _, err := group.Mode(); err != nil {
+		if _, err := column.ParseMode(group.Columns); err != nil && group.Columns != "" {
 			return within("concat", err)
 		}
 		if err := validateWhere(group.Where, depth+1); err != nil {
@@ -303,11 +303,9 @@ func validateGroups(groups []Group, at, depth int) error {
 }
 
 // Mode returns how the columns of the group are joined: Columns, or column.Intersection by default.
-func (g *Group) Mode() (column.Mode, error) {
-	if g.Columns == "" {
-		return column.Intersection, nil
-	}
-	return column.ParseMode(g.Columns)
+func (g *Group) Mode() column.Mode {
+	mode, _ := column.ParseMode(g.Columns) // Validate checks it
+	return mode
 }
 
 // conditions counts conditions, groups and the conditions in groups.

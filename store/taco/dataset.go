@@ -246,15 +246,6 @@ func (d *Dataset) concat(ctx context.Context, name string,
 // Parents returns for each row of a level its parent row in the level above, or nil at level 0.
 func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) { return d.all.Parents(ctx, k) }
 
-// AllVisible reports whether a level has neither padding nor histograms of a streaming TACO.
-func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
-	if d.knownWhole(k) {
-		return true, nil
-	}
-	_, err := d.Visible(ctx, k)
-	return d.knownWhole(k), err
-}
-
 // knownWhole reports whether Visible has found that all rows of a level are visible.
 func (d *Dataset) knownWhole(k int) bool {
 	d.mu.Lock()

@@ -87,7 +87,8 @@ func TestRowsOfManyContainers(t *testing.T) {
 			func(_ context.Context, p *model.Container) (*tables.Table, error) {
 				return tables.New(map[string]int{"a": 1 << 30, "b": last}[p.URI], nil, nil), nil
 			})
-		if fault.KindOf(err) != kind || err != nil && !strings.Contains(err.Error(), "a: level1: 2147483648 rows in 2") {
+		const says = "a: level1: 2147483648 rows in 2 containers"
+		if fault.KindOf(err) != kind || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%d: %v", last, err)
 		}
 	}

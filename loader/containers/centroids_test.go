@@ -13,23 +13,13 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
-// TestIDsOfNumbers: ids that are no text are a fault of the container, wherever they are asked for.
-func TestIDsOfNumbers(t *testing.T) {
+// TestCentroids: points may be in the first column; one that is no geometry is a fault.
+func TestCentroids(t *testing.T) {
 	path := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
 	found, err := Select(t.Context(), opened(t, options(t), []string{path}), spec.Subset{}, options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, make([]int64, len(found.Rows)), nil)
-	found.c.level0 = tables.FromVectors([]string{"id"}, []*tables.Vector{numbers})
-	_, one := found.c.id(t.Context(), 0)
-	all := found.c.scanIDs(t.Context(), func(int64, string) error { return nil })
-	for _, err := range []error{one, all, found.c.hash(t.Context())} {
-		if fault.KindOf(err) != fault.Corrupt {
-			t.Errorf("%v", err)
-		}
-	}
-	// Points may be in the first column, one that is no geometry is a fault.
 	points := func(i int) []byte {
 		b := []byte{1, 1, 0, 0, 0}
 		for _, v := range []float64{float64(i), -float64(i)} {
