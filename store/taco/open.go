@@ -190,7 +190,11 @@ func Is(ctx context.Context, o source.Opener, p source.Path) bool {
 	}
 	format, from, err := identify(ctx, o, p.Name)
 	if err != nil {
-		return ctx.Err() == nil && !source.Unreachable(err) && catalogIn(ctx, o, p.Name) != ""
+		if ctx.Err() != nil || source.Unreachable(err) {
+			return false
+		}
+		in, err := catalogIn(ctx, o, p.Name)
+		return err == nil && in != ""
 	}
 	if from.File != nil && from.File.Close() != nil {
 		return false
@@ -275,11 +279,18 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	if err != nil {
 		// Catalogs and parts are tried only after the path itself failed, since each name costs a
 		// request to a remote store.
-		if in := catalogIn(ctx, d.opener, uri); in != "" {
-			return d.openOne(ctx, in, o, listed)
-		}
-		if set := partsOf(ctx, d.opener, uri); set != nil {
+		var set []string
+		in, lost := catalogIn(ctx, d.opener, uri)
+		if in == "" && lost == nil {
 			// A name without a file may stand for a split container, whose parts users need not list.
+			set, lost = partsOf(ctx, d.opener, uri)
+		}
+		switch {
+		case lost != nil:
+			return nil, fault.WithFile(lost, uri)
+		case in != "":
+			return d.openOne(ctx, in, o, listed)
+		case set != nil:
 			return flat(d.open(ctx, set, o, listed))
 		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {
@@ -307,19 +318,22 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	return []*model.Container{c}, nil
 }
 
-// catalogIn returns the catalog in a directory, or "".
-func catalogIn(ctx context.Context, o source.Opener, uri string) string {
+// catalogIn returns the catalog in a directory, or "". An error says that this cannot be found out.
+func catalogIn(ctx context.Context, o source.Opener, uri string) (string, error) {
 	for _, name := range [...]string{".tacocat/COLLECTION.json", "__TACOCAT__", "TACOLLECTION.json"} {
 		file, err := o.Open(ctx, source.Join(uri, name))
+		if source.Unreachable(err) {
+			return "", err
+		}
 		if err != nil {
 			continue
 		}
 		page := readsHTMLPage(ctx, uri, file)
 		if file.Close() == nil && !page {
-			return source.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json"))
+			return source.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json")), nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // notFound gives an error of the system its kind if the file does not exist.

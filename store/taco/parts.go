@@ -31,47 +31,56 @@ func cutPart(uri string) (whole string, number int, ok bool) {
 // IsSet reports whether a name without a file stands for a container split into parts, by looking
 // for the first part. Open opens such a container.
 func IsSet(ctx context.Context, o source.Opener, whole string) bool {
-	return partsOf(ctx, o, whole) != nil
+	set, _ := partsOf(ctx, o, whole)
+	return set != nil
 }
 
 // partsOf returns the names of the parts of a split container, given the name of the whole, or nil if the first does
-// not exist. Numbers begin at 0000 in files as writers make them, and at 0001 in the specification.
-func partsOf(ctx context.Context, o source.Opener, whole string) []string {
+// not exist. An error says that this cannot be found out. Numbers begin at 0000 in files as writers make them, and at
+// 0001 in the specification.
+func partsOf(ctx context.Context, o source.Opener, whole string) ([]string, error) {
 	if !strings.HasSuffix(whole, ".tortilla") && !strings.HasSuffix(whole, ".taco") {
-		return nil
+		return nil, nil
 	}
 	// Both numberings are tried, because writers begin at 0000 and the specification at 0001.
 	for first := range 2 {
+		count, err := partitions(ctx, o, tortilla.PartName(whole, first))
+		if err != nil {
+			return nil, err
+		}
 		var names []string
-		for i := range partitions(ctx, o, tortilla.PartName(whole, first)) {
+		for i := range count {
 			names = append(names, tortilla.PartName(whole, first+i))
 		}
 		if names != nil {
-			return names
+			return names, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // maxParts limits the parts of a container: their numbers have four digits.
 const maxParts = 10000
 
-// partitions returns the number of parts in the header of a part, or 0 if it cannot be read.
-func partitions(ctx context.Context, o source.Opener, uri string) int {
+// partitions returns the number of parts in the header of a part, or 0 if that is none. An error says that it cannot be
+// reached.
+func partitions(ctx context.Context, o source.Opener, uri string) (int, error) {
 	file, err := o.Open(ctx, uri)
-	if err != nil {
-		return 0
+	if err == nil {
+		defer file.Close()
+		var head []byte
+		var header tortilla.Header
+		if head, err = source.Read(ctx, file, 0, min(headBytes, file.Size())); err == nil {
+			header, err = tortilla.ParseHeader(head, file.Size())
+		}
+		if err == nil && header.Partitions <= maxParts {
+			return int(max(header.Partitions, 1)), nil
+		}
 	}
-	defer file.Close()
-	head, err := source.Read(ctx, file, 0, min(headBytes, file.Size()))
-	if err != nil {
-		return 0
+	if source.Unreachable(err) {
+		return 0, err
 	}
-	header, err := tortilla.ParseHeader(head, file.Size())
-	if err != nil || header.Partitions > maxParts {
-		return 0
-	}
-	return int(max(header.Partitions, 1))
+	return 0, nil
 }
 
 // wholeSets checks that all parts of a split container are opened if more than one is. A single

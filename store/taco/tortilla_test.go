@@ -3,6 +3,7 @@ package taco_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -17,10 +18,12 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/outage"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
@@ -461,6 +464,16 @@ func TestParts(t *testing.T) {
 				t.Errorf("parts from %d, %q: %d rows, want %d", first, c.names, got, c.want)
 			}
 		}
+		outage.Each(t, whole, func(files source.Opener) (any, error) {
+			d, err := taco.Open(t.Context(), files, []string{whole}, taco.Options{})
+			if err != nil {
+				if !errors.Is(err, outage.Err) {
+					t.Errorf("%v", err)
+				}
+				return nil, err
+			}
+			return d.Parts(), d.Close()
+		})
 		if err := os.Remove(paths[1]); err != nil {
 			t.Fatal(err)
 		}
