@@ -1,8 +1,10 @@
 package containers_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,8 +143,18 @@ func TestConcatOfConditions(t *testing.T) {
 						}
 					}
 				}
-				if differ != (len(told) > 0) {
-					t.Errorf("%s: told %q", name, told)
+				var lacks []string // what is told of columns that one of the groups lacks
+				for j, lacking := range have {
+					for _, c := range have[1-j] {
+						if !slices.Contains(lacking, c) {
+							lacks = append(lacks, fmt.Sprintf("level0: column %q is %s: it is not in dataset %d of 2",
+								c, mode.Missing(), j+1))
+						}
+					}
+				}
+				slices.Sort(lacks)
+				if slices.Sort(told); !slices.Equal(told, lacks) {
+					t.Errorf("%s: told %q, want %q", name, told, lacks)
 				}
 				ids := map[string]bool{}
 				for _, r := range got {
@@ -291,6 +303,27 @@ func TestConcatRefuses(t *testing.T) {
 		if _, err := open(t, sp, loader.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", where, err, want)
 		}
+	}
+	// Two of three containers must have the same columns, and a query after groups names a table.
+	north := coast(t, "parts/coast_north.tacozip")
+	var told bytes.Buffer
+	for where, want := range map[string]string{
+		`[{"concat": [{"paths": 2, "columns": "strict"}, {"paths": 1}]}]`:            "not all tables",
+		`[{"concat": [{"paths": 1}, {"paths": 2}]}, {"select": "SELECT * FROM l9"}]`: `no table "l9"`,
+	} {
+		sp := loader.Spec{Source: coast(t, "coast_dir"), Fields: []loader.Field{{Name: "rank"}}, BatchSize: 2}
+		sp.Parts = []string{north, north}
+		if err := json.Unmarshal([]byte(where), &sp.Where); err != nil {
+			t.Fatal(err)
+		}
+		o := loader.Options{Logger: slog.New(slog.NewTextHandler(&told, nil))}
+		if _, err := open(t, sp, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", where, err, want)
+		}
+	}
+	const message = `msg="level0: column \"internal:offset\" is left out: it is not in dataset 1 of 2" source=`
+	if !strings.Contains(told.String(), message+coast(t, "coast_dir")) {
+		t.Errorf("told %s", &told)
 	}
 	sp := loader.Spec{Source: coast(t, "../demo/coast.tif"), Fields: []loader.Field{{Name: "image"}}, BatchSize: 1}
 	sp.Where = []loader.Condition{{Concat: []spec.Group{{Paths: 1}}}}

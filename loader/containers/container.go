@@ -45,7 +45,6 @@ type Container struct {
 	fields   []fieldPlace
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	print    string
-	sides    func() error // closes the tables that conditions see; nil without
 	// Files are the opened files, by the URI that the container has for them.
 	Files *refcache.Cache[string, *ContainerFile]
 }
@@ -204,11 +203,7 @@ func (c *Container) bandNames() []string {
 
 // Close closes the files and the containers.
 func (c *Container) Close() error {
-	err := errors.Join(c.Files.Close(), c.set.Close())
-	if c.sides != nil {
-		err = errors.Join(err, c.sides())
-	}
-	return err
+	return errors.Join(c.Files.Close(), c.set.Close())
 }
 
 // id returns the id of a sample in level 0.
@@ -309,16 +304,12 @@ func (c *Container) columnAt(ctx context.Context, name string) (rows.Column, err
 // centroids reads a column of centroids of level 0: points in well-known
 // binary, which TACO has in degrees of longitude and latitude. Null is NaN.
 func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error {
-	name := ""
-	for _, col := range centroidColumns {
-		if name == "" && c.level0.Index(col) >= 0 {
-			name = col
-		}
-	}
-	if name == "" {
+	place := slices.IndexFunc(centroidColumns, func(name string) bool { return c.level0.Index(name) >= 0 })
+	if place < 0 {
 		return fault.WithFile(fault.New(fault.NotFound, "dataset", "has neither columns of bounds nor one of "+
 			"centroids (%s)", strings.Join(centroidColumns, ", ")), c.src.Source)
 	}
+	name := centroidColumns[place]
 	values, err := c.level0.Column(ctx, name)
 	for row := 0; err == nil && row < len(c.rows); row++ {
 		var lon, lat float64
@@ -627,12 +618,11 @@ func (c *Container) selector(ctx context.Context) (*rows.Selector, error) {
 	if err := rows.JoinTables(ctx, table, &c.src.Subset, c.options); err != nil {
 		return nil, err
 	}
-	c.sides = table.Close
 	sel := rows.NewSelector(table, c, c.options)
 	if len(visible) < count {
 		sel.Meet(rows.Int32s(visible))
 	}
-	if err := sel.Apply(ctx, &c.src.Subset); err != nil {
+	if err := cmp.Or(sel.Apply(ctx, &c.src.Subset), table.Close()); err != nil {
 		return nil, err
 	}
 	if sel.Keep != nil {

@@ -191,7 +191,7 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 	parts := filepath.Join("..", "..", "testdata", "extents", "sides")
-	found, err := describe(t.Context(), parts, nil, options(t))
+	found, err := survey.Describe(t.Context(), parts, nil, options(t))
 	if want := opened(t, options(t), []string{parts}).Parts(); err != nil || len(want) < 2 ||
 		!slices.Equal(found.(*Info).Files, want) {
 		t.Errorf("%v, %v, want %v", found, err, want)

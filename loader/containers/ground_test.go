@@ -1,6 +1,8 @@
 package containers
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -19,6 +21,9 @@ func TestPlacesOfSamplesAbove(t *testing.T) {
 		[]*tables.Vector{list, sides})
 	plain := tables.FromVectors([]string{"stac:geotransform"}, []*tables.Vector{list})
 	none := tables.FromVectors([]string{"id"}, []*tables.Vector{tables.NewStrings([]string{"a"}, nil)})
+	stop := errors.New("stop")
+	fails := func(context.Context, int) (*tables.Vector, error) { return nil, stop }
+	broken := tables.New(1, shaped.Columns(), fails)
 	three := opened(t, options(t), []string{filepath.Join(corpus.Testdata(t), "taco3", "scenes.zip")})
 	two := opened(t, options(t), []string{filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")})
 	for name, c := range map[string]struct {
@@ -27,15 +32,19 @@ func TestPlacesOfSamplesAbove(t *testing.T) {
 		above, own       *tables.Table
 		found, fromAbove bool
 	}{
-		"TACO 3":   {three, 1, shaped, none, true, true},
-		"its own":  {three, 1, shaped, plain, true, false},
-		"level 0":  {three, 0, shaped, none, false, false},
-		"TACO 2":   {two, 1, shaped, none, false, false},
-		"no shape": {three, 1, plain, none, false, false},
-		"nothing":  {three, 1, none, none, false, false},
+		"TACO 3":    {three, 1, shaped, none, true, true},
+		"its own":   {three, 1, shaped, plain, true, false},
+		"level 0":   {three, 0, shaped, none, false, false},
+		"TACO 2":    {two, 1, shaped, none, false, false},
+		"no shape":  {three, 1, plain, none, false, false},
+		"broken":    {three, 1, shaped, broken, false, false},
+		"one above": {three, 1, broken, none, false, false},
+		"not asked": {three, 0, broken, none, false, false},
+		"nothing":   {three, 1, none, none, false, false},
 	} {
 		got, err := (&Container{set: c.set, level0: c.above}).groundOf(t.Context(), c.level, c.own)
-		if err != nil || (got != nil) != c.found || got != nil && got.samples != c.fromAbove {
+		if wrong := c.own == broken || c.above == broken && c.level > 0; wrong != errors.Is(err, stop) ||
+			(got != nil) != c.found || got != nil && got.samples != c.fromAbove {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

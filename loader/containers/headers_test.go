@@ -122,8 +122,12 @@ func TestHeadersInContainers(t *testing.T) {
 				t.Errorf("%s: row %d: %+v, %+v, want %+v, %+v: %v", name, row, a, a.Place, want, want.Place, err)
 			}
 		}
-		if _, err := made.Column(t.Context(), "image.tif@chaski:index"); fault.KindOf(err) != fault.Unsupported {
-			t.Errorf("%s: a column of bytes: %v", name, err)
+		lists := map[bool]string{false: "image.tif@stac:geotransform", true: "spatial:proj_transform"}[form.Named()]
+		for column, says := range map[string]string{"image.tif@chaski:index": "holds values of type binary",
+			lists: "column " + lists + ": holds lists: unsupported"} {
+			if _, err := made.Column(t.Context(), column); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v, want %q", name, err, says)
+			}
 		}
 		info, err := describe(t.Context(), path, nil, o)
 		if err != nil || info.(*Info).Files != nil || !form.Named() && (info.(*Info).Sensor != "mine" ||

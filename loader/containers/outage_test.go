@@ -3,6 +3,7 @@ package containers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -14,20 +15,20 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/query"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/outage"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // everything opens a dataset, and returns what it has of each sample.
 func everything(ctx context.Context, sp spec.Spec, o resources.Options) (found [][]any, err error) {
-	sp.BatchSize = 1
-	table, err := survey.OpenTable(ctx, &sp, &o)
+	table, err := open(ctx, &spec.Source{Source: sp.Source}, sp.Fields, o)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +72,15 @@ func TestOutages(t *testing.T) {
 	options := func(files source.Opener) resources.Options {
 		return resources.Options{Opener: files, Workers: 1}.WithDefaults()
 	}
+	each := func(name string, do func(files source.Opener) (any, error)) {
+		outage.Each(t, name, func(files source.Opener) (any, error) {
+			found, err := do(files)
+			if err != nil && !errors.Is(err, outage.Err) {
+				t.Errorf("%s: %v", name, err)
+			}
+			return found, err
+		})
+	}
 	image := spec.Field{Name: "image", Column: "s2/img.tif"}
 	for name, sp := range map[string]spec.Spec{
 		"a ZIP": {Source: filepath.Join(coast, "coast.tacozip"),
@@ -79,19 +89,19 @@ func TestOutages(t *testing.T) {
 		"steps":    {Source: scenes, Fields: []spec.Field{{Name: "seq", Column: "seq/t"}}},
 		"rasters":  {Source: filepath.Join(coast, "flat.tacozip"), Fields: []spec.Field{{Name: "image"}}},
 	} {
-		outage.Each(t, name, func(files source.Opener) (any, error) {
+		each(name, func(files source.Opener) (any, error) {
 			return everything(t.Context(), sp, options(files))
 		})
 	}
 	stream := filepath.Join(data, "containers", "taco-v1", "stream_n2_top.taco")
 	for _, path := range []string{filepath.Join(coast, "parts"), filepath.Join(coast, "coast_dir"), scenes, stream} {
-		outage.Each(t, path, func(files source.Opener) (any, error) {
+		each(path, func(files source.Opener) (any, error) {
 			return describe(t.Context(), path, nil, options(files))
 		})
 	}
 	for _, name := range []string{filepath.Join(coast, "coast.tacozip") + "::tile_00/s2/img.tif",
 		stream + "::roi_1/t1/t1-img::4"} {
-		outage.Each(t, name, func(files source.Opener) (any, error) {
+		each(name, func(files source.Opener) (any, error) {
 			asset, err := find(t.Context(), options(files), name)
 			return []any{asset.URI, asset.Offset, asset.Index}, err
 		})
@@ -100,14 +110,16 @@ func TestOutages(t *testing.T) {
 	three := filepath.Join(data, "containers", "taco-v2", "spec200", "three_level.tacozip")
 	for where, names := range map[string][]string{`[]`: {"below1", "entries0", "entries1", "l1"},
 		`[` + one + `]`: {"below2", "entries2"},
-		`[{"concat": [{"paths": 1, "where": [` + one + `]}, {"paths": 1}]}]`: {"l2"}} {
-		outage.Each(t, where, func(files source.Opener) (any, error) {
+		`[{"concat": [{"paths": 1, "where": [` + one + `]}, {"paths": 1}]}]`: {"l2"},
+		`[{"concat": [{"paths": 1}, {"paths": 1}]}]`:                         {"level2"}} {
+		each(where, func(files source.Opener) (any, error) {
 			return answers(t.Context(), options(files), three, where, names)
 		})
 	}
 }
 
-// answers returns the cells of tables that queries about a container, or about it twice, name.
+// answers returns the cells of tables that queries about a container, or about it twice, name, or of what these queries
+// answer.
 func answers(ctx context.Context, o resources.Options, path, where string, names []string) ([][]string, error) {
 	var found [][]string
 	var conditions []spec.Condition
@@ -128,7 +140,11 @@ func answers(ctx context.Context, o resources.Options, path, where string, names
 		return nil, err
 	}
 	for _, name := range names {
-		table, err := named(ctx, name)
+		ask := named
+		if strings.HasPrefix(name, "SELECT") {
+			ask = func(ctx context.Context, sql string) (*tables.Table, error) { return query.Run(ctx, sql, named) }
+		}
+		table, err := ask(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -147,14 +163,51 @@ func answers(ctx context.Context, o resources.Options, path, where string, names
 	return found, nil
 }
 
+// TestConcatOfTortillas: a group of Tortillas without a level has no rows there, whatever the groups beside it select.
+func TestConcatOfTortillas(t *testing.T) {
+	dir, o := t.TempDir(), options(t)
+	flat, deep := filepath.Join(dir, "flat.tortilla"), filepath.Join(dir, "deep.tortilla")
+	inner := [][]byte{tortilla(t, []string{"2020-01-01", "2021-01-01"}, nil), tortilla(t, []string{"2022-01-01"}, nil)}
+	testfile.Write(t, flat, inner[0])
+	testfile.Write(t, deep, tortilla(t, []string{"2020-01-01", "2021-01-01"}, inner))
+	const late = `{"datetime": "2021-01-01/..", "level": 1}`
+	for _, paths := range [][]string{{deep, flat}, {flat, deep}} {
+		set := opened(t, o, paths)
+		where := []spec.Condition{{Concat: []spec.Group{{Paths: 1}, {Paths: 1}}}}
+		for i, path := range paths {
+			if path == deep {
+				where[0].Concat[i].Where = make([]spec.Condition, 1)
+				if err := json.Unmarshal([]byte(late), &where[0].Concat[i].Where[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		named, err := Tables(t.Context(), set, where, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"below1", "l1"} {
+			table, err := query.Run(t.Context(), `SELECT "l1:stac:time_start" FROM `+name, named)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := cells(t, table)["l1:stac:time_start"]
+			if !slices.Equal(got, []string{`"2021-01-01"`, `"2022-01-01"`}) {
+				t.Errorf("%s of %s first: %q", name, filepath.Base(paths[0]), got)
+			}
+		}
+	}
+}
+
 // TestConcatOfDeepConditions: after a concat the tables of levels have, one group after the other, the rows that a
 // condition on places leaves in a group, and all rows of a group without one.
 func TestConcatOfDeepConditions(t *testing.T) {
 	one, other := deepBox(t)
 	three := filepath.Join(corpus.Testdata(t), "containers", "taco-v2", "spec200", "three_level.tacozip")
-	ids := func(where string) (all [][]string) {
+	from := func(table, where string) (all [][]string) {
 		for level := range 3 {
-			found, err := answers(t.Context(), options(t), three, where, []string{fmt.Sprint("below", level)})
+			query := fmt.Sprintf(`SELECT "l%d:id" FROM %s%d`, level, table, level)
+			found, err := answers(t.Context(), options(t), three, where, []string{query})
 			if err != nil {
 				t.Fatal(where, err)
 			}
@@ -162,6 +215,7 @@ func TestConcatOfDeepConditions(t *testing.T) {
 		}
 		return all
 	}
+	ids := func(where string) [][]string { return from("below", where) }
 	if free := strings.Replace(one, `, "level": 2`, "", 1); free == one ||
 		!reflect.DeepEqual(ids(`[`+free+`]`), ids(`[`+one+`]`)) {
 		t.Error("a condition on places finds others than on their level")
@@ -171,11 +225,11 @@ func TestConcatOfDeepConditions(t *testing.T) {
 		for level, more := range ids(`[` + groups[1] + `]`) {
 			want[level] = append(want[level], more...)
 		}
-		got := ids(fmt.Sprintf(`[{"concat": [{"paths": 1, "where": [%s]}, {"paths": 1, "where": [%s]}]}]`, groups[0],
-			groups[1]))
-		for level := range want {
-			if !slices.Equal(got[level], want[level]) {
-				t.Errorf("%q: level %d: %q, want %q", groups, level, got[level], want[level])
+		where := fmt.Sprintf(`[{"concat": [{"paths": 1, "where": [%s]}, {"paths": 1, "where": [%s]}]}]`, groups[0],
+			groups[1])
+		for _, table := range []string{"below", "l"} {
+			if got := from(table, where); !reflect.DeepEqual(got, want) {
+				t.Errorf("%q: %s: %q, want %q", groups, table, got, want)
 			}
 		}
 	}

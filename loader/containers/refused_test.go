@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -209,8 +211,141 @@ func TestEndOfScans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found.c.fields = []fieldPlace{{kind: catalog.Raster, level: 2, rows: make([]int32, 12)}}
 	if err := found.c.hash(cancelled); !errors.Is(err, context.Canceled) {
-		t.Errorf("a fingerprint, cancelled: %v", err)
+		t.Errorf("a fingerprint of ids, cancelled: %v", err)
+	}
+	found.c.fields = []fieldPlace{{kind: catalog.Raster, level: 2, rows: make([]int32, 12)}}
+	for looks := range 2 {
+		if err := found.c.hash(&ending{t.Context(), looks}); !errors.Is(err, context.Canceled) {
+			t.Errorf("a fingerprint, cancelled when asked the %d. time: %v", looks+1, err)
+		}
+	}
+}
+
+// ending is a context that ends after it was asked a few times whether it has.
+type ending struct {
+	context.Context
+	looks int
+}
+
+func (e *ending) Err() error {
+	if e.looks--; e.looks < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestRefusedSources: what a container cannot be asked for is told with its file, the part and the way.
+func TestRefusedSources(t *testing.T) {
+	coast := filepath.Join(corpus.Testdata(t), "coast")
+	zip, flat, none := filepath.Join(coast, "coast.tacozip"), filepath.Join(coast, "flat.tacozip"),
+		filepath.Join(coast, "none.tacozip")
+	raster := filepath.Join(corpus.Testdata(t), "masks", "tog.tif")
+	field := func(column string) spec.Field { return spec.Field{Name: "f", Column: column} }
+	where := func(path string, c ...spec.Condition) spec.Source {
+		return spec.Source{Source: path, Subset: spec.Subset{Where: c}}
+	}
+	parts := func(paths ...string) spec.Source {
+		return spec.Source{Source: paths[0], Container: spec.Container{Parts: paths[1:]}}
+	}
+	const noContainer = ": file at 0: is not a container: its first bytes are of no known format: unsupported"
+	for says, c := range map[string]struct {
+		spec.Source
+		field spec.Field
+	}{
+		zip + `: field "f": patterns pair the files of directories and catalogs`: {where(zip),
+			spec.Field{Name: "f", Pattern: "{id}.tif"}},
+		zip + `: field "nope" sample tile_00: no id "nope": the ids are s2, ref: not found`: {where(zip),
+			spec.Field{Name: "nope"}},
+		zip + `: field "f" table: no column "@rank"; there are id, type,`: {where(zip), field("@rank")},
+		zip + `: field "f" sample tile_00/s2/img.tif: no id "more"`:       {where(zip), field("s2/img.tif/more")},
+		zip + `: field "f" sample tile_05: no path "s2/#0": not found`: {where(zip, spec.Condition{SQL: "rank = 5"}),
+			field("s2/#0")},
+		flat + `: field "f" sample chip_00.tif: is a file: nothing lies below it, and there is no column "x/y"`: {
+			where(flat), field("x/y")},
+		flat + ": bbox level0: no geometry column (": {where(flat, spec.Condition{BBox: &[4]float64{0, 0, 1, 1}}),
+			field("id")},
+		"none.csv: tables file: not found": {spec.Source{Source: zip, Subset: spec.Subset{Tables: []spec.SideTable{
+			{Path: "none.csv", On: "id"}}}}, field("id")},
+		raster + noContainer: {spec.Source{Source: raster, Container: spec.Container{BasePath: coast}}, field("id")},
+		raster + ": dataset: is not a container: a list of paths names": {parts(zip, raster), field("id")},
+		flat + ": taco:pit_schema: its hierarchy is another than":       {parts(zip, flat), field("id")},
+		none + ": file: not found":                                      {parts(zip, none), field("id")},
+		"context canceled":                                              {parts(zip, zip), field("id")},
+	} {
+		o := options(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		if cancel(); says != context.Canceled.Error() {
+			ctx = t.Context()
+		}
+		if _, err := open(ctx, &c.Source, []spec.Field{c.field}, o); err == nil ||
+			!strings.HasPrefix(err.Error(), says) {
+			t.Errorf("%v, want %s", err, says)
+		}
+	}
+	// One sample is enough to find out what a field means.
+	for path, fields := range map[string][]spec.Field{zip: {{Name: "s2/img.tif"}}, flat: {{Name: "image"}}} {
+		src := where(path, spec.Condition{SQL: "rank = 2"})
+		made, err := open(t.Context(), &src, fields, options(t))
+		if err != nil || made.N != 1 || made.Fields[0].Kind != catalog.Raster {
+			t.Errorf("%s: %+v, %v", path, made, err)
+		} else if err := made.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFindRefuses: a name that leads nowhere is told with its file and path, whether containers stay open or not.
+func TestFindRefuses(t *testing.T) {
+	coast := filepath.Join(corpus.Testdata(t), "coast")
+	stream := filepath.Join(corpus.Testdata(t), "containers", "taco-v1", "stream_n2_top.taco")
+	flat, none := filepath.Join(coast, "flat.tacozip"), filepath.Join(coast, "none.tacozip")
+	small := options(t)
+	small.MaxChunkBytes = 1
+	kept := resources.Options{Opener: options(t).Opener, Members: &resources.Members{}}.WithDefaults()
+	defer kept.Members.Close()
+	for _, c := range []struct {
+		o          resources.Options
+		name, says string
+	}{
+		{kept, "/vsisubfile/10_999999," + flat, flat + ": sample at 10 at 10: 999999 bytes in a file of 18751"},
+		{kept, "/vsisubfile/0_5," + none, none + ": file: not found"},
+		{kept, none + "::a", none + ": file: not found"},
+		{options(t), none + "::a", none + ": file: not found"},
+		{options(t), flat + "::no/such", flat + `: level0: no id "no/such": the ids are chip_00.tif, `},
+		{options(t), stream + "::roi_1/t1", "sample roi_1/t1: is a folder, not a raster: unsupported"},
+		{small, stream + "::roi_1/t1/t1-img::4", stream + ": chunk roi_1/t1/t1-img::4 chunk index at 0: a row of"},
+	} {
+		if _, err := find(t.Context(), c.o, c.name); err == nil || !strings.HasPrefix(err.Error(), c.says) {
+			t.Errorf("%v, want %s", err, c.says)
+		}
+	}
+}
+
+// TestMissingLevels: a level that a container lacks is told by every table that queries name by it, also after a
+// concat.
+func TestMissingLevels(t *testing.T) {
+	o := options(t)
+	set := opened(t, o, []string{filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")})
+	for where, names := range map[string][]string{`[]`: {"below9", "entries9", "l9"},
+		`[{"concat": [{"paths": 1}]}]`: {"below3", "entries3", "l3", "level3"}} {
+		var conditions []spec.Condition
+		if err := json.Unmarshal([]byte(where), &conditions); err != nil {
+			t.Fatal(err)
+		}
+		named, err := Tables(t.Context(), set, conditions, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if got, err := named(t.Context(), name); fault.KindOf(err) != fault.NotFound {
+				t.Errorf("%s: %s: %+v, %v", where, name, got, err)
+			}
+		}
+	}
+	// What a subset cannot select is told with the container.
+	_, err := Select(t.Context(), set, spec.Subset{Where: []spec.Condition{{SQL: "nothing > 1"}}}, o)
+	if err == nil || !strings.HasPrefix(err.Error(), set.Parts()[0]+": where") {
+		t.Errorf("%v", err)
 	}
 }

@@ -52,6 +52,9 @@ func TestSequenceAgainstLists(t *testing.T) {
 			}
 		}
 	})
+	if none, err := newSequence("seq", &taco.Sequence{Rows: [][]int{{}, {}}}, nil); err != nil || none.picks != nil {
+		t.Errorf("a sequence without files: %+v, %v", none, err)
+	}
 	for _, n := range []int{maxFiles, maxFiles + 1} {
 		_, err := newSequence("seq", &taco.Sequence{Most: n, Rows: [][]int{make([]int, n)}}, nil)
 		if (fault.KindOf(err) == fault.Limit) != (n > maxFiles) {
