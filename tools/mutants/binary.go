@@ -84,25 +84,23 @@ var compiled = regexp.MustCompile(`([\w.]+\.go):(\d+):\d+: `)
 
 // build compiles the tests of packages with all mutants that have a number, and runs each test once without them. It
 // takes the number of those that do not compile.
-func (p *pkg) build(packages []string) (b *binaries, err error) {
-	b = &binaries{}
-	if b.dir, err = os.MkdirTemp("", "mutants"); err != nil {
+func (p *pkg) build(packages []string) (*binaries, error) {
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
+	b := &binaries{dir: dir}
+	for _, of := range packages {
+		t := tested{dir: of, binary: filepath.Join(dir, fmt.Sprintf("%d.test", len(b.tests)))}
+		if err := p.compile(dir, &t); err != nil {
 			b.remove()
-		}
-	}()
-	for _, dir := range packages {
-		t := tested{dir: dir, binary: filepath.Join(b.dir, fmt.Sprintf("%d.test", len(b.tests)))}
-		if err := p.compile(b.dir, &t); err != nil {
 			return nil, err
 		}
 		b.tests = append(b.tests, t)
 	}
 	for i := range b.tests {
-		if err := b.tests[i].record(filepath.Join(b.dir, "reached")); err != nil {
+		if err := b.tests[i].record(filepath.Join(dir, "reached")); err != nil {
+			b.remove()
 			return nil, err
 		}
 	}
