@@ -381,12 +381,12 @@ func (c *Container) asset(ctx context.Context, m *fieldPlace, row int64) (catalo
 		return catalog.Asset{}, err
 	}
 	found, err := c.set.Entry(ctx, m.level, int(entry))
-	if err != nil {
+	index, names, wrong := m.header.Of(int(entry), c.options.MaxChunkBytes)
+	switch {
+	case err != nil:
 		return catalog.Asset{}, err
-	}
-	index, names, err := m.header.Of(int(entry), c.options.MaxChunkBytes)
-	if err != nil {
-		return catalog.Asset{}, rows.InPart(err, "sample "+found.Path)
+	case wrong != nil:
+		return catalog.Asset{}, rows.InPart(wrong, "sample "+found.Path)
 	}
 	asset, err := c.place(ctx, found, index, m.axes)
 	if err == nil && index != nil { // the header, which has both too, is not read
@@ -440,10 +440,10 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, axe
 // file makes the asset of an entry that is a whole file. x is as in place.
 func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index, axes chunk.Axes) (catalog.Asset, error) {
 	path, err := c.options.Resolve(e.URI)
-	if err != nil {
+	switch {
+	case err != nil:
 		return catalog.Asset{}, err
-	}
-	if x != nil {
+	case x != nil:
 		return catalog.Asset{URI: path, Index: x}, catalog.CheckRaster(ctx, c.options.Opener, path, 0)
 	}
 	return catalog.OpenSmall(ctx, c.options.Opener, path, source.Known{}, axes, c.options.MaxChunkBytes)
@@ -502,12 +502,12 @@ func (c *Container) FileOf(ctx context.Context, uri string) (*ContainerFile, err
 // look opens a file to learn its size, modification time and entity tag.
 func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error) {
 	path, err := c.options.Resolve(uri)
-	if err != nil {
-		return nil, err
+	var file source.Reader
+	if err == nil {
+		file, err = c.options.Opener.Open(ctx, path)
 	}
-	file, err := c.options.Opener.Open(ctx, path)
 	if err != nil {
-		return nil, fault.WithFile(err, path)
+		return nil, fault.WithFile(err, cmp.Or(path, uri))
 	}
 	found := &ContainerFile{path: path, Size: file.Size(), etag: source.ETag(file), mtime: source.ModTime(file)}
 	return found, file.Close()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +84,24 @@ func TestTimesOfLevelOne(t *testing.T) {
 		"id": 0} {
 		if column, err := made.Column(t.Context(), name); err != nil || column.Unit != want {
 			t.Errorf("%s: %v, %v", name, column.Unit, err)
+		}
+	}
+}
+
+// TestStrictGroups: containers of a group that must have the same columns have them on all levels.
+func TestStrictGroups(t *testing.T) {
+	dir, o := t.TempDir(), options(t)
+	set := &sampleTrees{samples: []build.Sample{folder("s", bytesOf("a"))}}
+	plain := set.write(t, filepath.Join(dir, "plain.tacozip"), build.ZIP)
+	set.columns = []*tables.Table{nil,
+		tables.FromVectors([]string{"more"}, []*tables.Vector{tables.NewStrings([]string{"x"}, nil)})}
+	more := set.write(t, filepath.Join(dir, "more.tacozip"), build.ZIP)
+	for _, paths := range [][]string{{plain, plain, more}, {plain, more, plain}} {
+		where := []spec.Condition{{Concat: []spec.Group{{Paths: 2, Columns: "strict"}, {Paths: 1}}}}
+		_, err := Select(t.Context(), opened(t, o, paths), spec.Subset{Where: where}, o)
+		same := paths[0] == paths[1]
+		if same != (err == nil) || !same && !strings.Contains(err.Error(), "columns more") {
+			t.Errorf("%q: %v", paths, err)
 		}
 	}
 }

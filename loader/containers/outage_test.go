@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/outage"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
@@ -87,7 +88,9 @@ func TestOutages(t *testing.T) {
 			Fields: []spec.Field{image, {Name: "haze", Column: "s2/img.tif@haze"}}},
 		"a folder": {Source: filepath.Join(coast, "coast_dir"), Fields: []spec.Field{image}},
 		"steps":    {Source: scenes, Fields: []spec.Field{{Name: "seq", Column: "seq/t"}}},
-		"rasters":  {Source: filepath.Join(coast, "flat.tacozip"), Fields: []spec.Field{{Name: "image"}}},
+		"headers": {Source: newHeaded(t, t.TempDir()).write(t, filepath.Join(t.TempDir(), "c.zip"), build.Cozip),
+			Fields: []spec.Field{{Name: "image", Column: "image.tif"}}},
+		"rasters": {Source: filepath.Join(coast, "flat.tacozip"), Fields: []spec.Field{{Name: "image"}}},
 	} {
 		each(name, func(files source.Opener) (any, error) {
 			return everything(t.Context(), sp, options(files))
@@ -107,14 +110,17 @@ func TestOutages(t *testing.T) {
 		})
 	}
 	one, _ := deepBox(t)
-	three := filepath.Join(data, "containers", "taco-v2", "spec200", "three_level.tacozip")
+	anywhere := strings.Replace(one, `, "level": 2`, "", 1) // the level is looked for
+	spec200 := filepath.Join(data, "containers", "taco-v2", "spec200")
 	for where, names := range map[string][]string{`[]`: {"below1", "entries0", "entries1", "l1"},
-		`[` + one + `]`: {"below2", "entries2"},
+		`[` + one + `]`: {"below2", "entries2"}, `[` + anywhere + `]`: {"data"},
 		`[{"concat": [{"paths": 1, "where": [` + one + `]}, {"paths": 1}]}]`: {"l2"},
 		`[{"concat": [{"paths": 1}, {"paths": 1}]}]`:                         {"level2"}} {
-		each(where, func(files source.Opener) (any, error) {
-			return answers(t.Context(), options(files), three, where, names)
-		})
+		for _, name := range []string{"three_level.tacozip", "three_level_dir"} { // a file, and one for each level
+			each(name+where, func(files source.Opener) (any, error) {
+				return answers(t.Context(), options(files), filepath.Join(spec200, name), where, names)
+			})
+		}
 	}
 }
 

@@ -22,14 +22,14 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
-// TestDamagedTables: a table has no column of bytes that the container does not have: reading it is an error where the
-// place of a row is one.
+// TestDamagedTables: a table has no column of bytes that the container does not have: reading it, and the fingerprint
+// of a field, is an error where the place of a row is one.
 func TestDamagedTables(t *testing.T) {
-	o, damaged := options(t), 0
+	o, refused, damaged := options(t), 0, 0
 	for _, c := range rowsOfCorpus(t, "bad") {
-		if describeAll(t, o, c.At()[0]) != nil {
-			damaged++
-			continue // refused as a whole, see TestFind
+		if _, err := describe(t.Context(), c.At()[0], nil, o); err != nil {
+			refused++
+			continue // as a whole, see TestFind
 		}
 		set := opened(t, o, c.At())
 		named, err := Tables(t.Context(), set, nil, o)
@@ -37,31 +37,39 @@ func TestDamagedTables(t *testing.T) {
 			t.Error(c.Path[0], err)
 			continue
 		}
+		found, err := Select(t.Context(), set, spec.Subset{}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for level := range set.Levels() {
 			visible, err := set.Visible(t.Context(), level)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var wrong error
-			for _, row := range visible {
-				if _, err := set.EntryAt(t.Context(), level, row); err != nil {
-					wrong = err
+			row := 0
+			for _, row = range visible {
+				if _, wrong = set.EntryAt(t.Context(), level, row); wrong != nil {
+					damaged++
+					break
 				}
 			}
-			table, err := named(t.Context(), fmt.Sprint("below", level))
-			if err == nil {
-				_, err = table.Column(t.Context(), FolderColumn)
+			found.c.fields = []fieldPlace{{kind: catalog.Raster, level: level,
+				rows: slices.Repeat([]int32{int32(row)}, len(found.Rows))}}
+			_, entries := named(t.Context(), fmt.Sprint("entries", level))
+			table, below := named(t.Context(), fmt.Sprint("below", level))
+			if below == nil {
+				_, below = table.Column(t.Context(), FolderColumn)
 			}
-			if entries, other := named(t.Context(), fmt.Sprint("entries", level)); (wrong != nil) != (other != nil) {
-				t.Errorf("%s: entries %d: %+v, %v, want %v", c.Path[0], level, entries, other, wrong)
-			}
-			if (wrong != nil) != (err != nil) {
-				t.Errorf("%s: level %d: %v, want %v", c.Path[0], level, err, wrong)
+			for _, err := range []error{entries, below, found.c.hash(t.Context())} {
+				if fmt.Sprint(err) != fmt.Sprint(wrong) {
+					t.Errorf("%s: level %d: %v, want %v", c.Path[0], level, err, wrong)
+				}
 			}
 		}
 	}
-	if damaged == 0 {
-		t.Error("nothing is refused")
+	if refused == 0 || damaged == 0 {
+		t.Errorf("%d are refused, %d have a row without a place", refused, damaged)
 	}
 }
 
@@ -214,7 +222,11 @@ func TestEndOfScans(t *testing.T) {
 	if err := found.c.hash(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("a fingerprint of ids, cancelled: %v", err)
 	}
-	found.c.fields = []fieldPlace{{kind: catalog.Raster, level: 2, rows: make([]int32, 12)}}
+	ranks, err := found.c.level0.Column(t.Context(), "rank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found.c.fields = []fieldPlace{{kind: catalog.Int, value: ranks, rows: make([]int32, 12)}}
 	for looks := range 2 {
 		if err := found.c.hash(&ending{t.Context(), looks}); !errors.Is(err, context.Canceled) {
 			t.Errorf("a fingerprint, cancelled when asked the %d. time: %v", looks+1, err)
@@ -343,8 +355,8 @@ func TestMissingLevels(t *testing.T) {
 			}
 		}
 	}
-	// What a subset cannot select is told with the container.
-	_, err := Select(t.Context(), set, spec.Subset{Where: []spec.Condition{{SQL: "nothing > 1"}}}, o)
+	// What conditions cannot select is told with the container.
+	_, err := Tables(t.Context(), set, []spec.Condition{{SQL: "nothing > 1"}}, o)
 	if err == nil || !strings.HasPrefix(err.Error(), set.Parts()[0]+": where") {
 		t.Errorf("%v", err)
 	}

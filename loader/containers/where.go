@@ -46,14 +46,10 @@ func (c *Container) filter(ctx context.Context, f spacetime.Filter) (taco.Select
 		return left, first
 	}
 	for f.Level = 1; ; f.Level++ {
-		_, err := c.set.Level(ctx, f.Level)
-		if fault.KindOf(err) == fault.NotFound {
-			// No deeper level has such a column either. The error of level 0 is returned, because the
-			// user's filter is about the samples.
+		// No deeper level has such a column either. The error of level 0 is returned, because the
+		// user's filter is about the samples. Select returns all other errors of a level, too.
+		if _, err := c.set.Level(ctx, f.Level); fault.KindOf(err) == fault.NotFound {
 			return nil, first
-		}
-		if err != nil {
-			return nil, err
 		}
 		left, err := c.set.Select(ctx, f)
 		if fault.KindOf(err) != fault.NotFound {
@@ -174,10 +170,10 @@ func (c *Container) sequenceMember(ctx context.Context, f spec.Field) (fieldPlac
 // else the raster below the sample with the name of the field. The first sample decides for all.
 func (c *Container) ownMember(ctx context.Context, f spec.Field) (fieldPlace, error) {
 	e, err := c.set.Entry(ctx, 0, int(c.rows[0]))
-	if err != nil {
+	switch {
+	case err != nil:
 		return fieldPlace{}, err
-	}
-	if e.Kind == taco.File {
+	case e.Kind == taco.File:
 		return c.raster(ctx, f, 0, c.rows)
 	}
 	level, rows, err := c.below(ctx, c.set.FileNamed(f.Name))
@@ -194,7 +190,7 @@ func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []
 	if err != nil || f.Axes() != (chunk.Axes{}) { // headers there are of what files say alone
 		return made, err
 	}
-	if made.header, err = taco.HeadersOf(ctx, table, f.Blob); err != nil || made.header == nil {
+	if made.header, err = taco.HeadersOf(ctx, table, f.Blob); made.header == nil {
 		return made, err
 	}
 	made.ground, err = c.groundOf(ctx, level, table)

@@ -19,8 +19,8 @@ type Headers struct {
 	parser  catalog.NamesParser
 }
 
-// HeadersOf returns the headers in a table, or nil if it has none. column names the one with the indexes, which must
-// then exist and hold blobs; "" means those that containers have.
+// HeadersOf returns the headers in a table; nil if it has none, and with an error. column names the one with the
+// indexes, which must then exist and hold blobs; "" means those that containers have.
 func HeadersOf(ctx context.Context, t *tables.Table, column string) (*Headers, error) {
 	headers, names := &Headers{}, headerColumns
 	if column != "" {
@@ -48,10 +48,13 @@ func HeadersOf(ctx context.Context, t *tables.Table, column string) (*Headers, e
 		return headers, nil
 	}
 	v, err := t.Column(ctx, catalog.NamesColumn)
-	if err == nil && v.Kind() == tables.String { // a column of another type is somebody else's
+	if err != nil {
+		return nil, err
+	}
+	if v.Kind() == tables.String { // a column of another type is somebody else's
 		headers.names = v
 	}
-	return headers, err
+	return headers, nil
 }
 
 // Of returns the chunk index of the raster in a row, with offsets from its start, and the names of its bands. The
