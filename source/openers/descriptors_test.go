@@ -46,6 +46,18 @@ func TestRunningOutOfDescriptorsIsWaiting(t *testing.T) {
 	}
 }
 
+// TestShareOfIdleFiles: unused files have a quarter of the descriptors of the process.
+func TestShareOfIdleFiles(t *testing.T) {
+	closeIdle()
+	s, quarter := &Files{}, int(procs.Files()/4)
+	if s.countIdle(quarter, quarter) || !s.countIdle(1, quarter+1) {
+		t.Errorf("%d files are not the most of %d", quarter, procs.Files())
+	}
+	if s.countIdle(-quarter-1, 0) || idleFiles.n != 0 {
+		t.Errorf("%d files are left", idleFiles.n)
+	}
+}
+
 // TestWaitForDescriptorsEnds: with the context, or after a time, with an error that names the limit and has no kind.
 func TestWaitForDescriptorsEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

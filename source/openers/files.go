@@ -104,7 +104,7 @@ func (s *Files) open(ctx context.Context, p source.Path) (source.Reader, error) 
 func Missing(err error) bool {
 	var pe *fs.PathError
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) ||
-		errors.Is(err, syscall.ELOOP) || errors.As(err, &pe) && strings.IndexByte(pe.Path, 0) >= 0
+		errors.Is(err, syscall.ELOOP) || errors.As(err, &pe) && strings.Contains(pe.Path, "\x00")
 }
 
 // systemError gives an error of a system call a kind, if the name or the file is the reason.

@@ -84,8 +84,7 @@ func TestRefusesNonFiles(t *testing.T) {
 	if err := os.Symlink(loop, loop); err != nil {
 		t.Skip(err)
 	}
-	s := &Files{}
-	defer s.Close()
+	free, bounded := &Files{}, &Files{roots: NewRoots([]string{dir, "/dev"})}
 	for path, kind := range map[string]fault.Kind{
 		loop:                         fault.NotFound,
 		filepath.Join(dir, "a\x00b"): fault.NotFound,
@@ -96,19 +95,46 @@ func TestRefusesNonFiles(t *testing.T) {
 		pipe:                                          fault.Unsupported,
 		"/dev/null":                                   fault.Unsupported,
 	} {
-		done := make(chan error, 1)
-		go func() {
-			_, err := read(t, s, path, 0, 1)
-			done <- err
-		}()
-		select {
-		case err := <-done:
-			if fault.KindOf(err) != kind {
-				t.Errorf("%s: %v, want %v", path, err, kind)
+		for _, s := range []*Files{free, bounded} {
+			done := make(chan error, 1)
+			go func() {
+				_, err := read(t, s, path, 0, 1)
+				done <- err
+			}()
+			select {
+			case err := <-done:
+				if fault.KindOf(err) != kind || strings.Count(err.Error(), path) != 1 {
+					t.Errorf("%s: %v, want %v", path, err, kind)
+				}
+			case <-time.After(5 * time.Minute):
+				t.Fatalf("%s: opening waits", path)
 			}
-		case <-time.After(5 * time.Minute):
-			t.Fatalf("%s: opening waits", path)
 		}
+	}
+	if err := errors.Join(free.Close(), bounded.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFileThatBecomesShorter: what is cut off while a file is open is no error of the system.
+func TestFileThatBecomesShorter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, "0123456789")
+	s := &Files{}
+	defer s.Close()
+	r, err := s.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 4); err != nil {
+		t.Fatal(err)
+	}
+	err = r.ReadAt(t.Context(), make([]byte, 4), 2)
+	if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "became shorter") {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

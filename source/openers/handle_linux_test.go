@@ -19,6 +19,20 @@ func TestBadDescriptor(t *testing.T) {
 	}
 }
 
+// TestStateOfClosedFile: the state of a file that cannot be asked is an error.
+func TestStateOfClosedFile(t *testing.T) {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stateOfFile(f); !errors.Is(err, os.ErrClosed) {
+		t.Error(err)
+	}
+}
+
 // TestShortReads: a file of which the system gives less at a time than is asked for is read on.
 func TestShortReads(t *testing.T) {
 	const path = "/proc/kallsyms" // a few pages at most

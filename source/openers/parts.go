@@ -84,7 +84,15 @@ type Member struct {
 	Content   func(stored source.Reader) source.Reader
 }
 
-var archive Archive
+// archive refuses all archives until one is registered.
+var archive = Archive{
+	Member: func(context.Context, *source.Part, Opening, string) (r source.Reader, m Member, err error) {
+		return nil, m, errNoArchives()
+	},
+	List: func(context.Context, *source.Part, Opening) (source.Reader, iter.Seq[source.Entry], error) {
+		return nil, nil, errNoArchives()
+	},
+}
 
 // RegisterArchive makes all openers read archives. Package source/archive calls it in its init function.
 func RegisterArchive(a Archive) { archive = a }
@@ -95,9 +103,6 @@ func errNoArchives() error {
 
 // openMember opens a member of an archive.
 func openMember(ctx context.Context, o router, p *source.Part, k source.Known) (source.Reader, error) {
-	if archive.Member == nil {
-		return nil, errNoArchives()
-	}
 	open := func(k source.Known) (source.Reader, error) { return openPath(ctx, o, p.File, k) }
 	file, member, err := archive.Member(ctx, p, open, k.ETag)
 	if err != nil {
@@ -110,9 +115,6 @@ func openMember(ctx context.Context, o router, p *source.Part, k source.Known) (
 func listPart(ctx context.Context, o router, p *source.Part, each func(source.Entry) error) error {
 	if !p.Archive() {
 		return noListing(p.Text)
-	}
-	if archive.List == nil {
-		return fault.WithFile(errNoArchives(), p.Text)
 	}
 	open := func(k source.Known) (source.Reader, error) { return openPath(ctx, o, p.File, k) }
 	file, entries, err := archive.List(ctx, p, open)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -160,7 +161,27 @@ func TestParts(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
-	_, err := contents(mux, "/vsizip/"+dir+"/o.zip")
+	_, err := mux.Open(t.Context(), "/vsi7z/x")
+	if err == nil || !strings.Contains(err.Error(), "does not read /vsi7z/") {
+		t.Errorf("a file system that is not read: %v", err)
+	}
+	modified := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+	if err := os.Chtimes(dir+"/plain.bin", modified, modified); err != nil {
+		t.Fatal(err)
+	}
+	for name, timed := range map[string]bool{dir + "/plain.bin": true, "/vsis3/b/plain.bin": false} {
+		r, err := mux.Open(t.Context(), "/vsisubfile/1_2,"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if part, ok := r.(source.Timed); ok != timed || ok && !part.ModTime().Equal(modified) {
+			t.Errorf("%s: has a time: %v", name, ok)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err = contents(mux, "/vsizip/"+dir+"/o.zip")
 	if err == nil || !strings.Contains(err.Error(), ": archive: it has 4") {
 		t.Errorf("a ZIP of several members: %v", err)
 	}
@@ -172,9 +193,50 @@ func TestParts(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"a.txt5"}) {
 		t.Errorf("%v: %v", names, err)
 	}
+	errEnough, listed := errors.New("enough"), 0
+	if err := mux.List(t.Context(), "/vsizip/"+dir+"/o.zip", func(source.Entry) error {
+		listed++
+		return errEnough
+	}); !errors.Is(err, errEnough) || listed != 1 {
+		t.Errorf("%d members were listed: %v", listed, err)
+	}
+	for name, o := range map[string]source.Opener{"/vsisubfile/1_2," + dir + "/plain.bin": mux, dir: &files,
+		"/vsizip/" + dir + "/o.zip": web} {
+		err := openers.List(t.Context(), o, name, nil)
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "has no listing") {
+			t.Errorf("a list of %s: %v", name, err)
+		}
+	}
 	names, err = mux.Names(t.Context(), "/vsizip//vsicurl/https://h/o.zip")
 	if slices.Sort(names); err != nil || !slices.Equal(names, []string{"b.txt", "d/", "in.zip", "w/"}) {
 		t.Errorf("%v: %v", names, err)
+	}
+}
+
+// closing is an opener that counts how often it is closed, and knows the names in its folders.
+type closing struct {
+	objects
+	closed int
+}
+
+func (c *closing) Close() error {
+	c.closed++
+	return fmt.Errorf("closed %d", c.closed)
+}
+
+func (c *closing) Names(context.Context, string) ([]string, error) { return []string{"a", "b/"}, nil }
+
+// TestCloseAll: a Mux closes each opener that can be closed, once, and asks one for names that knows them.
+func TestCloseAll(t *testing.T) {
+	files, web := &closing{}, &closing{}
+	mux := &openers.Mux{Files: files, Schemes: map[string]source.Opener{"s3": web, "http": web, "gs": &objects{}}}
+	names, err := openers.Names(t.Context(), mux, "s3://b")
+	if err != nil || !slices.Equal(names, []string{"a", "b/"}) {
+		t.Errorf("%q, %v", names, err)
+	}
+	err = mux.Close()
+	if files.closed != 1 || web.closed != 1 || err == nil || err.Error() != "closed 1\nclosed 1" {
+		t.Errorf("closed %d and %d times: %v", files.closed, web.closed, err)
 	}
 }
 

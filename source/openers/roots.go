@@ -274,9 +274,6 @@ func (w *walker) step(next string) error {
 
 // directory returns an error unless the current path is a directory, below which ".." is.
 func (w *walker) directory() error {
-	if w.roots.leadsTo(w.at) {
-		return nil
-	}
 	st, err := os.Lstat(w.at)
 	if err == nil && !st.IsDir() {
 		err = syscall.ENOTDIR
@@ -362,7 +359,7 @@ func rootError(err error, path string) error {
 	var pe *fs.PathError
 	var errno syscall.Errno
 	switch {
-	case err == nil || !errors.As(err, &pe):
+	case !errors.As(err, &pe):
 		return err
 	case !errors.As(err, &errno):
 		return outside(path)

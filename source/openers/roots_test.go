@@ -3,6 +3,7 @@ package openers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -114,6 +115,43 @@ func TestBelow(t *testing.T) {
 	list, err := openers.RootsOf(o).ReadDir(dir + "/a/abs")
 	if err != nil || len(list) != 1 || list[0].Name() != "in" {
 		t.Errorf("%v, %v", list, err)
+	}
+	for i := range 30 {
+		testfile.Write(t, fmt.Sprintf("%s/b/%d", dir, i*7919%100), nil)
+	}
+	list, err = openers.RootsOf(o).ReadDir(dir + "/b")
+	want, wantErr := os.ReadDir(dir + "/b")
+	if err != nil || wantErr != nil || !slices.EqualFunc(list, want, func(a, b fs.DirEntry) bool {
+		return a.Name() == b.Name()
+	}) {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// TestBelowOfNothingNew: without roots, and for the same ones, Below returns what it gets. Below "/" local files are
+// opened by the opener that it has, or by its own.
+func TestBelowOfNothingNew(t *testing.T) {
+	dir := rootsTree(t)
+	base := &objects{bytes: map[string][]byte{dir + "/a/in": []byte("base")}}
+	if o := openers.Below(base, nil); o != source.Opener(base) || openers.NewRoots(nil) != nil {
+		t.Errorf("no roots: %v", o)
+	}
+	all := openers.Below(base, []string{"/"})
+	if openers.Below(all, []string{"/"}) != all || openers.Below(all, []string{dir}) == all {
+		t.Error("the same roots make another opener, or other roots do not")
+	}
+	for want, o := range map[string]source.Opener{"base": all, "a": openers.Below(nil, []string{"/"})} {
+		if got, err := contents(o, dir+"/a/in"); got != want || err != nil {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+	}
+	if name, err := openers.RootsOf(all).Allow(dir + "/a/file"); name != dir+"/a/file" || err != nil {
+		t.Errorf("below / a link is %q, %v", name, err)
+	}
+	for root, allowed := range map[string]bool{"s3://": true, "s3://b": false} {
+		if _, err := openers.NewRoots([]string{root}).Allow("s3://b/x/../y"); openers.Outside(err) == allowed {
+			t.Errorf("%s: %v", root, err)
+		}
 	}
 }
 

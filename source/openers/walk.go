@@ -99,8 +99,8 @@ func (r *Roots) physical(path string) (string, error) {
 	if err == nil {
 		real, err = filepath.EvalSymlinks(real)
 	}
-	if err != nil {
-		return "", err
+	if err == nil {
+		real, err = filepath.Abs(real)
 	}
-	return filepath.Abs(real)
+	return real, err
 }

@@ -118,20 +118,54 @@ func TestWalkDirFollowsLinks(t *testing.T) {
 	}
 }
 
-// TestWalkDirSkips: SkipDir leaves out a linked directory, and with it a loop.
+// TestWalkDirSkips: SkipDir leaves out a linked directory, and with it a loop, but not what comes behind it. Without
+// links, SkipDir and SkipAll of each file and directory leave out what they do of filepath.WalkDir.
 func TestWalkDirSkips(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink(dir, filepath.Join(dir, "loop")); err != nil {
 		t.Skip(err)
 	}
-	err := WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if d.Name() == "loop" {
+	plain := t.TempDir()
+	for _, name := range []string{"a/x", "b/1", "b/2/y", "c"} {
+		write(t, filepath.Join(plain, name), "")
+		write(t, filepath.Join(dir, name), "")
+	}
+	walked := func(dir string, walk func(string, fs.WalkDirFunc) error, at string, end error) (seen []string) {
+		t.Helper()
+		err := walk(dir, func(p string, d fs.DirEntry, err error) error {
+			seen = append(seen, p[len(dir):])
+			if p == filepath.Join(dir, at) {
+				return end
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return seen
+	}
+	write(t, filepath.Join(dir, "zz"), "")
+	all := walked(plain, filepath.WalkDir, "none", nil)
+	for _, at := range all {
+		for _, end := range []error{fs.SkipDir, fs.SkipAll} {
+			got, want := walked(plain, WalkDir, at, end), walked(plain, filepath.WalkDir, at, end)
+			if !slices.Equal(got, want) {
+				t.Errorf("%v at %q: %q; want %q", end, at, got, want)
+			}
+		}
+	}
+	if got, want := walked(dir, WalkDir, "loop", fs.SkipDir), append(all, "/loop", "/zz"); !slices.Equal(got, want) {
+		t.Errorf("%q; want %q", got, want)
+	}
+	last := "" // SkipDir only of the error about the loop
+	err := WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+		if last = p[len(dir):]; err != nil {
 			return fs.SkipDir
 		}
-		return err
+		return nil
 	})
-	if err != nil {
-		t.Error(err)
+	if err != nil || last != "/zz" {
+		t.Errorf("%v, the last is %q", err, last)
 	}
 }
 
