@@ -15,6 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -359,5 +361,34 @@ func TestMissingLevels(t *testing.T) {
 	_, err := Tables(t.Context(), set, []spec.Condition{{SQL: "nothing > 1"}}, o)
 	if err == nil || !strings.HasPrefix(err.Error(), set.Parts()[0]+": where") {
 		t.Errorf("%v", err)
+	}
+}
+
+// oddOpener opens local files by URIs of a scheme that GDAL does not have.
+type oddOpener struct{ openers.Files }
+
+func (o *oddOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
+	return o.Files.Open(ctx, strings.TrimPrefix(uri, "odd://"))
+}
+
+// TestNamesForGDAL: a container whose scheme GDAL does not have has no names for it, and everything else.
+func TestNamesForGDAL(t *testing.T) {
+	o := options(t)
+	o.Opener = &oddOpener{}
+	set := opened(t, o, []string{"odd://" + filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")})
+	found, err := Select(t.Context(), set, spec.Subset{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := Below(t.Context(), set, found, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if folders, err := table.Column(t.Context(), FolderColumn); err != nil || folders.Len() != 24 {
+		t.Errorf("%+v, %v", folders, err)
+	}
+	if names, err := table.Column(t.Context(), VSIColumn); fault.KindOf(err) != fault.Unsupported ||
+		!strings.Contains(err.Error(), "coast.tacozip: sample img.tif: GDAL has no name for it") {
+		t.Errorf("%+v, %v", names, err)
 	}
 }
