@@ -24,7 +24,7 @@ func (h *header) numpy(dims string) (*chunk.Index, error) {
 	switch {
 	case !ok:
 		return nil, fault.New(fault.Unsupported, "npy header", "dtype %q: samples are numbers", a.Descr)
-	case a.Fortran && len(a.Shape) > 1:
+	case a.Fortran:
 		return nil, fault.New(fault.Unsupported, "npy header",
 			"it is in Fortran order, and read in C order: save numpy.ascontiguousarray(a)")
 	}
@@ -41,7 +41,7 @@ func (h *header) numpy(dims string) (*chunk.Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	index.BigEndian = big && dtype.Size() > 1
+	index.BigEndian = big
 	index.Picture = dims == "" && len(a.Shape) == 3 && names[0] == "y"
 	return index, nil
 }
@@ -100,7 +100,7 @@ func array(d chunk.DType, axes []string, shape []int, off, size int64) (*chunk.I
 	if slices.Contains(axes, "t") {
 		index.Times = sizes["t"]
 	}
-	if index.Times > 0 && index.Bands > chunk.MaxPlanes {
+	if index.Bands > chunk.MaxPlanes {
 		return nil, fault.New(fault.Limit, "array",
 			"its shape is %d: at most %d steps of time times bands", shape, chunk.MaxPlanes)
 	}

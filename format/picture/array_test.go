@@ -41,8 +41,11 @@ func TestArrays(t *testing.T) {
 		for k := range 12 {
 			size := map[string]int{"t": 1 + rnd.IntN(3), "b": 1 + rnd.IntN(4), "y": 1 + rnd.IntN(9),
 				"x": 1 + rnd.IntN(9)}
-			if k == 0 { // several strips
+			switch k {
+			case 0: // several strips
 				size["y"], size["x"] = 512, 260
+			case 2: // a row is longer than a strip
+				size["y"], size["x"] = 2, 140_000
 			}
 			shape, stride := make([]int, len(axes)), map[string]int{}
 			next := 1
@@ -90,8 +93,12 @@ func TestArrays(t *testing.T) {
 			if !bytes.Equal(got, want) {
 				t.Errorf("%s of %v: other samples", dims, shape)
 			}
-			if _, err := picture.Open(t.Context(), memory(file[:len(file)-1]), chunk.Axes{Dims: dims},
-				0); fault.KindOf(err) != fault.Corrupt {
+			strip := min(max(256<<10/(2*x.ChunkB*size["x"]), 1), size["y"]) // rows of 256 KiB
+			if x.ChunkH != strip || x.ChunkW != size["x"] {
+				t.Errorf("%s of %v: chunks of %d by %d pixels, want %d rows", dims, shape, x.ChunkH, x.ChunkW, strip)
+			}
+			_, err = picture.Open(t.Context(), memory(file[:len(file)-1]), chunk.Axes{Dims: dims}, 0)
+			if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "do not fit into") {
 				t.Errorf("%s of %v without the last byte: %v", dims, shape, err)
 			}
 		}
@@ -130,6 +137,9 @@ func TestAxes(t *testing.T) {
 		{[]int{2, 5, 7, 3}, "b y x t", 0, 0, 0, 0, fault.Unsupported},
 		{[]int{chunk.MaxPlanes, 1, 1}, "t y x", chunk.MaxPlanes, chunk.MaxPlanes, 1, 1, 0},
 		{[]int{chunk.MaxPlanes + 1, 1, 1}, "t y x", 0, 0, 0, 0, fault.Limit},
+		{[]int{chunk.MaxPlanes + 1, 1, 1}, "b y x", 0, 0, 0, 0, fault.Limit},
+		{[]int{2, 5, 7, 3}, "t y x b", 6, 2, 5, 7, 0},
+		{[]int{5, 7, 2, 2}, "y x b t", 4, 2, 5, 7, 0},
 	} {
 		x, err := picture.Open(t.Context(), memory(array(t, c.shape...)), chunk.Axes{Dims: c.dims}, 0)
 		if fault.KindOf(err) != c.kind || err == nil && (x.Bands != c.planes || x.Steps() != c.steps ||
@@ -141,6 +151,28 @@ func TestAxes(t *testing.T) {
 		}
 		if c.kind == 0 && x.Picture != (c.dims == "" && len(c.shape) == 3 && c.high == 32) {
 			t.Errorf("%v as %q: picture %v", c.shape, c.dims, x.Picture)
+		}
+	}
+}
+
+// TestArraysThatAreNotRead: each has the kind and the reason that it is refused for. A shape of which the samples would
+// be more than an int has is refused before it is multiplied.
+func TestArraysThatAreNotRead(t *testing.T) {
+	for _, c := range []struct {
+		header string
+		kind   fault.Kind
+		want   string
+	}{
+		{"{'descr': '<u2', 'fortran_order': False, 'shape': (5, 7), }", fault.Corrupt, "do not fit into 0 bytes"},
+		{"{'descr': '<u2', 'fortran_order': False, 'shape': (2147483647, 2147483647), }", fault.Corrupt, "do not fit"},
+		{"{'descr': '<u2', 'fortran_order': True, 'shape': (5, 7), }", fault.Unsupported, "Fortran order"},
+		{"{'descr': '<U2', 'fortran_order': False, 'shape': (5, 7), }", fault.Unsupported, "samples are numbers"},
+		{"{'descr': '<u2', 'fortran_order': False, 'shape': (5, 7", fault.Corrupt, "npy header"},
+	} {
+		b := append([]byte(npy.Magic+"\x01\x00"), byte(len(c.header)), 0)
+		_, err := picture.Open(t.Context(), memory(append(b, c.header...)), chunk.Axes{}, 0)
+		if fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.header, err, c.want)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func Open(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (
 	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
 	h := header{ctx: ctx, r: r}
 	h.orientation = upright
-	first, err := h.at(0, int(min(max(r.Size(), 4), magic.Head)))
+	first, err := h.at(0, int(min(r.Size(), magic.Head)))
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,7 @@ func Open(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (
 func Palette(ctx context.Context, r source.Reader) []string {
 	const most = 1 << 20 // bytes before the pixels, such as text and profiles
 	config, _ := png.DecodeConfig(bufio.NewReader(io.LimitReader(source.Sequential(ctx, r), most)))
-	entries, ok := config.ColorModel.(color.Palette)
-	if !ok {
-		return nil
-	}
+	entries, _ := config.ColorModel.(color.Palette)
 	colours := make([]color.NRGBA, len(entries))
 	for i, entry := range entries {
 		colours[i] = color.NRGBAModel.Convert(entry).(color.NRGBA)
@@ -152,7 +149,7 @@ func (h *header) png() (*chunk.Index, error) {
 			if b, err = h.at(off+8, int(min(n, trnsSize))); err != nil {
 				return nil, err
 			}
-			ihdr.transparent(index, b, min(colours, 1<<ihdr.depth))
+			ihdr.transparent(index, b, colours)
 		}
 		off += 8 + n + 4 // a checksum follows
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -252,6 +253,7 @@ func TestMarkers(t *testing.T) {
 		{photo, "\xff\xee\x00\x0eadobe\x00\x64\x00\x00\x00\x00\x00", chunk.JPEGYCbCr},
 		{photo, "\xff\xe1\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00", chunk.JPEGYCbCr},
 		{named, "\xff\xd8\xff\xd0\xff\x01\xff\xff\xff\xd7", chunk.JPEGAsStored},
+		{named, "\xff\xe0\x00\x07JFXX\x00\xff\xfe\x00\x02\xff\xe2\x00\x07JFIF\x00", chunk.JPEGAsStored},
 	} {
 		file := slices.Concat([]byte("\xff\xd8"), []byte(c.markers), c.file[2:])
 		x, err := picture.Open(t.Context(), memory(file), chunk.Axes{}, 0)
@@ -301,6 +303,8 @@ func TestRefused(t *testing.T) {
 		b    []byte
 		kind fault.Kind
 	}{
+		"nothing":                 {nil, fault.Corrupt},
+		"three bytes":             {[]byte("\xff\xd8\xff"), fault.Corrupt},
 		"cut":                     {gray[:30], fault.Corrupt},
 		"no pixels":               {gray[:33], fault.Corrupt},
 		"virtual raster":          {[]byte("<VRTDataset rasterXSize=\"1\"></VRTDataset>"), fault.Unsupported},
@@ -315,7 +319,6 @@ func TestRefused(t *testing.T) {
 		"no checksum":             {change(29, 1), fault.Corrupt},
 		"jpeg cut":                {photo[:frame+4], fault.Corrupt},
 		"jpeg of 12 bits":         {photoWith(4, 12), fault.Unsupported},
-		"jpeg lossless":           {photoWith(1, 0xc3), fault.Unsupported},
 		"jpeg no height":          {photoWith(5, 0, 0), fault.Unsupported},
 		"jpeg of no bands":        {photoWith(2, 0, 8, 8, 0, 3, 0, 5, 0), fault.Unsupported},
 		"jpeg of 4 bands":         {photoWith(9, 4), fault.Corrupt}, // its frame is too short for them
@@ -324,6 +327,49 @@ func TestRefused(t *testing.T) {
 	} {
 		if _, _, err := decode(t, c.b, 0); fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Baseline, extended and progressive frames are read (T.81, table B.1); 0xc4, 0xc8 and 0xcc are no frames.
+	for n := range byte(16) {
+		_, err := picture.Open(t.Context(), memory(photoWith(1, 0xc0+n)), chunk.Axes{}, 0)
+		if is := n%4 != 0 || n == 0; is && n > 2 {
+			want := fmt.Sprintf("a frame of type %d:", n)
+			if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), want) {
+				t.Errorf("frame %d: %v", n, err)
+			}
+		} else if (err == nil) != is {
+			t.Errorf("frame %d: %v", n, err)
+		}
+	}
+	x, err := picture.Open(t.Context(), memory(photoWith(5, 0, 1, 0, 1)), chunk.Axes{}, 0)
+	if err != nil || x.Height != 1 || x.Width != 1 {
+		t.Errorf("an image of one pixel: %v", err)
+	}
+	// Which depths a colour type has (PNG, table 11.1).
+	depths := map[byte]string{0: "1 2 4 8 16", 2: "8 16", 3: "1 2 4 8", 4: "8 16", 6: "8 16"}
+	for color := range byte(8) {
+		for depth := range 20 {
+			x, err := picture.Open(t.Context(), memory(change(24, byte(depth), color)), chunk.Axes{}, 0)
+			known := slices.Contains(strings.Fields(depths[color]), fmt.Sprint(depth))
+			if known != (err == nil) || known && (x.DType.Size() != max(depth/8, 1)) {
+				t.Errorf("colour type %d of %d bits: %v", color, depth, err)
+			}
+			if want := fmt.Sprintf("colour type %d with %d bits", color, depth); !known && (err == nil ||
+				fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), want)) {
+				t.Errorf("colour type %d of %d bits: %v", color, depth, err)
+			}
+		}
+	}
+	// Methods: compression and filters have one, interlacing two (sections 11.2.1 and 8).
+	for at, c := range map[int]struct {
+		kind fault.Kind
+		want string
+	}{26: {fault.Unsupported, "compression method 2"}, 27: {fault.Unsupported, "filter method 2"},
+		28: {fault.Corrupt, "interlace method 2"}} {
+		b := change(at, 2)
+		copy(b[29:], binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(b[12:29])))
+		if _, _, err := decode(t, b, 0); fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("method 2 at %d: %v, want %q", at, err, c.want)
 		}
 	}
 	// An index of another file: nothing of what the header says is believed.
@@ -348,7 +394,7 @@ func TestRefused(t *testing.T) {
 	for range 2000 {
 		long = append(long, 0, 0, 0, 0, 't', 'E', 'X', 't', 0, 0, 0, 0)
 	}
-	_, err := picture.Open(t.Context(), memory(append(long, gray[33:]...)), chunk.Axes{}, 0)
+	_, err = picture.Open(t.Context(), memory(append(long, gray[33:]...)), chunk.Axes{}, 0)
 	if fault.KindOf(err) != fault.Limit {
 		t.Errorf("2,000 chunks: %v", err)
 	}
@@ -499,6 +545,10 @@ func TestTurned(t *testing.T) {
 				!reflect.DeepEqual(pixelsOf(x, got), want) {
 				t.Errorf("%s with orientation %d: %v", name, orientation, err)
 			}
+			damaged := append(bytes.Clone(file[:len(file)-40]), make([]byte, 40)...)
+			if _, _, err := decode(t, damaged, 0); fault.KindOf(err) != fault.Corrupt && name != "rgb.jpg" {
+				t.Errorf("%s with orientation %d, damaged: %v", name, orientation, err)
+			}
 			if x, err := picture.Open(t.Context(), memory(file), chunk.Axes{AsStored: true}, 0); err != nil ||
 				x.Height != plain.Height || x.Codec != plain.Codec {
 				t.Errorf("%s with orientation %d, as stored: %v", name, orientation, err)
@@ -520,6 +570,29 @@ func TestTurnedParameters(t *testing.T) {
 			!strings.Contains(err.Error(), "not the parameters of this codec: corrupt") {
 			t.Errorf("%v: %v", params, err)
 		}
+	}
+}
+
+// TestCutExif: an orientation counts where its whole entry is there, in the order of bytes of its header, and in a
+// segment of Exif alone.
+func TestCutExif(t *testing.T) {
+	plain := encoded(t)["gray.png"]
+	const little = "II*\x00\x08\x00\x00\x00\x02\x00\x28\x01\x03\x00\x01\x00\x00\x00\x03\x00\x00\x00" +
+		"\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00"
+	for _, text := range []string{exif(6), little, little[:10] + little[22:], exif(0), exif(1), exif(9)} {
+		for n := range len(text) + 1 {
+			x, err := picture.Open(t.Context(), memory(withChunk(plain, "eXIf", text[:n])), chunk.Axes{}, 0)
+			turned := n == len(text) && strings.Contains(text, "\x06")
+			if err != nil || (x.Codec == chunk.Turned) != turned {
+				t.Errorf("%d bytes of %q: %v", n, text, err)
+			}
+		}
+	}
+	photo := encoded(t)["gray.jpg"]
+	x, err := picture.Open(t.Context(), memory(slices.Concat(photo[:2], []byte("\xff\xe1\x00\x24"+exif(6)), photo[2:])),
+		chunk.Axes{}, 0)
+	if err != nil || x.Codec != chunk.JPEG {
+		t.Errorf("a segment that is not Exif's: %v, %v", x, err)
 	}
 }
 
@@ -592,6 +665,54 @@ func TestFailingReads(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOutageInHeader: each read of a long header that fails is an error, whatever part it reads. A header takes a read
+// for 16 KiB.
+func TestOutageInHeader(t *testing.T) {
+	files := encoded(t)
+	far := func(file []byte) []byte { return withChunk(file, "tEXt", strings.Repeat("x", 20<<10)) }
+	photo := turnedJPEG(files["gray.jpg"], 6)
+	comment := append([]byte("\xff\xfe\x50\x02"), make([]byte, 20<<10)...)
+	photo = slices.Concat(photo[:2], comment, photo[2:])
+	small := far(files["gray.png"])
+	for range 100 {
+		small = withChunk(small, "tEXt", "x")
+	}
+	for name, c := range map[string]struct {
+		file  []byte
+		reads int
+	}{"exif": {withChunk(far(files["gray.png"]), "eXIf", exif(6)), 2},
+		"long exif":    {withChunk(files["gray.png"], "eXIf", exif(6)+strings.Repeat("x", 20<<10)), 3},
+		"transparency": {withChunk(far(files["gray16.png"]), "tRNS", "\x01\x02"), 2},
+		"jpeg":         {photo, 2}, "small chunks": {small, 2}, "short": {files["gray.png"], 1}} {
+		open := func(bad int) (x *chunk.Index, reads int, err error) {
+			r := &nthFails{memory: c.file, bad: bad}
+			x, err = picture.Open(t.Context(), r, chunk.Axes{}, 0)
+			return x, r.reads, err
+		}
+		if _, reads, err := open(0); err != nil || reads != c.reads {
+			t.Errorf("%s: %d reads, want %d: %v", name, reads, c.reads, err)
+		}
+		for bad := 1; bad <= c.reads; bad++ {
+			if x, _, err := open(bad); !errors.Is(err, errNetwork) {
+				t.Errorf("%s without read %d: %v, %v", name, bad, x, err)
+			}
+		}
+	}
+}
+
+// nthFails is a file of which one read fails, counted from 1.
+type nthFails struct {
+	memory
+	reads, bad int
+}
+
+func (f *nthFails) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if f.reads++; f.reads == f.bad {
+		return errNetwork
+	}
+	return f.memory.ReadAt(ctx, p, off)
 }
 
 // TestLongSegment: a frame header may be longer than what is read at a time.

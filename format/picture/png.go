@@ -42,12 +42,8 @@ func parsePNG(b []byte) (h pngHeader, err error) {
 	if len(b) < pngHeaderSize || string(b[:8]) != pngSignature || string(b[8:16]) != "\x00\x00\x00\rIHDR" {
 		return h, badPNG("no header")
 	}
-	w, hh := binary.BigEndian.Uint32(b[16:]), binary.BigEndian.Uint32(b[20:])
-	h.depth, h.color = b[24], b[25]
-	if w == 0 || hh == 0 || w > chunk.MaxSide || hh > chunk.MaxSide {
-		return h, badPNG("%d by %d pixels", hh, w)
-	}
-	h.width, h.height, h.dtype = int(w), int(hh), chunk.Uint8
+	h.width, h.height = int(binary.BigEndian.Uint32(b[16:])), int(binary.BigEndian.Uint32(b[20:])) // see Index.Validate
+	h.depth, h.color, h.dtype = b[24], b[25], chunk.Uint8
 	if h.depth == 16 {
 		h.dtype = chunk.Uint16
 	}

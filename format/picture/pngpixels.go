@@ -62,9 +62,9 @@ func (h *pngHeader) methods(src []byte) error {
 	compression, filter, interlace := src[26], src[27], src[28]
 	switch {
 	case compression != 0:
-		return fault.At(fault.Unsupported, "png", 26, "compression method %d", compression)
+		return fault.New(fault.Unsupported, "png", "compression method %d", compression)
 	case filter != 0:
-		return fault.At(fault.Unsupported, "png", 27, "filter method %d", filter)
+		return fault.New(fault.Unsupported, "png", "filter method %d", filter)
 	case interlace > 1:
 		return badPNG("interlace method %d", interlace)
 	}
