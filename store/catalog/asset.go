@@ -205,8 +205,7 @@ func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
 	if place == nil {
 		return b, false
 	}
-	box := place.box()
-	high, low := box.Corners[1], box.Corners[2]
+	low, high := place.bounds()
 	return [4]float64{low[0], low[1], high[0], high[1]}, true
 }
 
@@ -543,7 +542,7 @@ func ParseIndex(data []byte, maxChunk int) (*chunk.Index, error) {
 
 // Cost is about the memory of the parsed index in bytes.
 func (a *Asset) Cost() int64 {
-	n := 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64 + int64(cap(a.Bytes)) + a.storeBytes
+	n := 320 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + int64(cap(a.Bytes)) + a.storeBytes
 	if m := a.Index.Mask; m != nil {
 		n += 256 + int64(cap(m.Ranges))*16
 	}

@@ -157,6 +157,7 @@ type Table struct {
 	fingerprint string
 	order       []int64         // the rows of the table that are samples; nil: all
 	keys        *columns.Column // see ScanKeys; nil of a table that is no catalog
+	was         layout.Listed   // what its samples were called when a catalog was made of a directory, if it was
 	paired      []string        // names of the fields of a catalog of pairs
 	dims        string          // of Zarr stores
 	stores      []int           // the fields that have these
@@ -190,6 +191,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 		src: src, roots: openers.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
 		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
 		beside: lru.New[string, sidecar.Names](listings.Bound()), dims: o.Dims,
+		pageCache: o.CacheBytes - o.CacheBytes/2,
 	}
 	fields = slices.Clone(fields)
 	for i := range fields {
@@ -448,7 +450,7 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error 
 
 // readText reads the columns that want accepts of a text, or of the files of a glob.
 func (t *Table) readText(ctx context.Context, want func(name string) texts.Want) (*columns.Table, error) {
-	if source.IsWeb(t.src) || !listing.IsGlob(t.src) || !t.severalFiles() {
+	if !listing.IsGlob(t.src) || !t.severalFiles() {
 		file, err := t.reader(ctx)
 		if err != nil {
 			return nil, err
@@ -460,18 +462,15 @@ func (t *Table) readText(ctx context.Context, want func(name string) texts.Want)
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(files.Paths))
-	for i := range names {
-		if names[i], err = t.roots.Allow(files.Path(i)); err != nil {
-			return nil, err
-		}
+	names, err := t.allow(files.Base, files.Paths)
+	if err != nil {
+		return nil, err
 	}
 	t.base = files.Base
 	return columns.OpenFiles(ctx, t.opener, names, files.Paths, want)
 }
 
 func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) error {
-	t.pageCache = o.CacheBytes - o.CacheBytes/2
 	file, err := t.reader(columns.WithSmallFile(ctx, t.pageCache))
 	if err != nil {
 		return err
@@ -488,7 +487,10 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 			return fault.New(fault.Unsupported, "footer", "catalog version %q; this is version %s", v, layout.Version)
 		}
 		assets = layout.URI
-		if t.paired, err = pairedFields(tab); err != nil {
+		if t.paired, err = pairedFields(tab); err == nil {
+			t.was, err = listedAs(tab)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -512,7 +514,6 @@ func (t *Table) openShards(ctx context.Context, paths []string, fields []Source,
 	if err != nil {
 		return err
 	}
-	t.pageCache = o.CacheBytes - o.CacheBytes/2
 	tab, err := columns.OpenShards(ctx, t.opener, names, t.pageCache)
 	if err != nil {
 		return err
@@ -536,13 +537,9 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 	}
 	t.table, t.n = tab, tab.Rows()
 	fields = t.orOwn(fields)
-	listed, err := t.listedAs()
-	if err != nil {
-		return err
-	}
 	isNamed := func(name string) bool {
 		listedAs := func(pattern string) bool { return slices.Contains(column.Names(pattern), name) }
-		return isNamed(fields, tab, name) || slices.ContainsFunc(listed.Patterns, listedAs) && !tab.Has(name)
+		return isNamed(fields, tab, name) || slices.ContainsFunc(t.was.Patterns, listedAs) && !tab.Has(name)
 	}
 	for _, s := range fields {
 		if assets != "" && s.Column != "" && s.Pattern == "" && s.Kind != Raster && isNamed(s.Column) {

@@ -31,7 +31,7 @@ func (t *Table) NewPageCounter(ctx context.Context) (*PageCounter, error) {
 		}
 		for row := range min(t.n, counterTries) {
 			asset, err := t.file(ctx, i, row)
-			if err == nil && asset.Bytes != nil && asset.Member != "" {
+			if err == nil && asset.Member != "" {
 				c.first[i] = asset
 				break
 			}
@@ -44,7 +44,7 @@ func (t *Table) NewPageCounter(ctx context.Context) (*PageCounter, error) {
 		return nil, nil
 	}
 	var least int64
-	if file, _ := t.table.FileOf(0); source.IsRemote(cmp.Or(file, t.src)) {
+	if source.IsRemote(t.src) {
 		least = headBytes // of a shorter range, remote readers ask for more
 	}
 	c.pages = t.table.Files[0].Cache.NewCounter(least)
@@ -60,16 +60,12 @@ type counterKey struct{ table *Table }
 
 // standIn returns the raster that stands for the one in a cell, if ctx is of PageCounter.With.
 func (t *Table) standIn(ctx context.Context, field int, row int64) (a Asset, ok bool) {
-	f := &t.fields[field]
-	if f.cells == nil {
-		return a, false
-	}
 	c, _ := ctx.Value(counterKey{t}).(*PageCounter)
 	if c == nil {
 		return a, false
 	}
 	if a, ok = c.first[field]; ok {
-		var in int64
+		f, in := &t.fields[field], int64(0)
 		a.URI, in = t.table.FileOf(f.tableRow(row))
 		a.URI, a.Member = cmp.Or(a.URI, t.src), cellName(in, f.cells.column)
 	}

@@ -73,10 +73,9 @@ func named(fields []Source, name string) bool {
 // paths share.
 func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, shared int) {
 	t.pathed = map[string]*columns.Column{}
-	add := func(name string, convert func(path string) (string, bool)) {
+	add := func(name string, convert func(path string) string) {
 		t.pathed[name] = columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
-			text, ok := convert(t.below(string(c.Text), shared))
-			return columns.Cell{Text: []byte(text), Null: c.Null || !ok}
+			return columns.Cell{Text: []byte(convert(t.below(string(c.Text), shared))), Null: c.Null}
 		})
 	}
 	stored := func(name string) bool { return t.table != nil && t.table.Has(name) }
@@ -84,10 +83,10 @@ func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, share
 		t.pathed[FolderColumn] = columns.Folders(uris)
 	}
 	if !stored(PathColumn) {
-		add(PathColumn, func(path string) (string, bool) { return path, true })
+		add(PathColumn, func(path string) string { return path })
 	}
 	if !stored(NameColumn) {
-		add(NameColumn, func(path string) (string, bool) { return stem(path), true })
+		add(NameColumn, stem)
 	}
 	if first >= 0 {
 		t.nameByPattern(uris, files[first], func(uri string) string { return t.below(uri, shared) })
@@ -97,31 +96,24 @@ func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, share
 // nameByPattern makes a column of each name of a pattern, and the keys of the samples. below returns the part of a URI
 // that it matches.
 func (t *Table) nameByPattern(uris *columns.Column, leading *matched, below func(uri string) string) {
-	for k, name := range leading.pattern.Names() {
-		t.pathed[name] = columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
-			values, ok, err := leading.pattern.Match(below(string(c.Text)), nil)
-			if !ok || err != nil || c.Null {
+	made := func(of func(values []string) string) *columns.Column {
+		return columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
+			values, ok, _ := leading.pattern.Match(below(string(c.Text)), nil)
+			if !ok { // it is no sample
 				return columns.Cell{Null: true}
 			}
-			return columns.Cell{Text: []byte(values[k])}
+			return columns.Cell{Text: []byte(of(values))}
 		})
 	}
-	t.keys = columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
-		values, ok, err := leading.pattern.Match(below(string(c.Text)), nil)
-		if !ok || err != nil || c.Null { // of a listing, such a file is no sample
-			return c
-		}
-		return columns.Cell{Text: []byte(leading.keyOf(values))}
-	})
+	for k, name := range leading.pattern.Names() {
+		t.pathed[name] = made(func(values []string) string { return values[k] })
+	}
+	t.keys = made(leading.keyOf)
 }
 
-// listedAs returns how the samples of a catalog were called when it was made of a directory, the zero value of other
-// tables.
-func (t *Table) listedAs() (listed layout.Listed, err error) {
-	text := ""
-	if t.table != nil {
-		text = t.table.Meta(layout.ListedKey)
-	}
+// listedAs returns what the samples of a catalog were called when it was made of a directory.
+func listedAs(tab *columns.Table) (listed layout.Listed, err error) {
+	text := tab.Meta(layout.ListedKey)
 	if text != "" && json.Unmarshal([]byte(text), &listed) != nil {
 		err = fault.New(fault.Corrupt, "footer", "%s is not valid", layout.ListedKey)
 	}
@@ -131,9 +123,9 @@ func (t *Table) listedAs() (listed layout.Listed, err error) {
 // nameAsListed gives the samples of a catalog the keys and columns that they had in its directory. Columns that the
 // catalog stores go before them.
 func (t *Table) nameAsListed(uris *columns.Column) error {
-	listed, err := t.listedAs()
-	if err != nil || listed.Root == "" && listed.Patterns == nil {
-		return err
+	listed := t.was
+	if listed.Root == "" && listed.Patterns == nil {
+		return nil
 	}
 	below := func(uri string) string { return strings.TrimPrefix(uri, listed.Root) }
 	paths := columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
@@ -411,11 +403,18 @@ const maxCounted = 1 << 16
 // CountSteps counts the steps of time of a raster field's assets without opening any file, if the table has the index
 // of each. It stops after maxCounted assets once it has seen one with enough.
 func (t *Table) CountSteps(ctx context.Context, field, enough int) (count StepCount, err error) {
+	return t.countSteps(ctx, field, enough, maxCounted)
+}
+
+func (t *Table) countSteps(ctx context.Context, field, enough int, most int64) (count StepCount, err error) {
 	raster := &t.fields[field]
 	if len(raster.blobs) == 0 || raster.axes != (chunk.Axes{}) {
 		return count, nil
 	}
-	for row := int64(0); row < t.n && (count.Most < enough || count.Of < maxCounted); row++ {
+	for row := range t.n {
+		if count.Most >= enough && count.Of >= most {
+			break
+		}
 		reader := newRowReader(ctx, raster, row)
 		switch index := reader.index(raster.blobs, t.maxChunk); {
 		case fault.KindOf(reader.err) != 0: // a bad sample
@@ -435,7 +434,7 @@ func (t *Table) CountSteps(ctx context.Context, field, enough int) (count StepCo
 
 // side returns the height or width in a cell, 0 if it is not a possible one.
 func side(c columns.Cell) int32 {
-	if c.Null || c.Int < 0 || c.Int > 1<<30 {
+	if uint64(c.Int) > 1<<30 { // as which a negative one is too large
 		return 0
 	}
 	return int32(c.Int)
@@ -468,7 +467,7 @@ func (t *Table) Data(ctx context.Context) (out *tables.Table, err error) {
 // "image". Other names are fault.NotFound.
 func OpenCell(ctx context.Context, o source.Opener, table, name string, maxChunk int) (a Asset, err error) {
 	number, column, _ := strings.Cut(name, "/")
-	row, err := strconv.ParseInt(number, 10, 64)
+	row, err := strconv.Atoi(number)
 	if err != nil {
 		return a, fault.WithFile(fault.New(fault.NotFound, "sample "+name,
 			"rasters of a table are called ROW/COLUMN, such as 0/%s", defaultField), table)
@@ -482,8 +481,8 @@ func OpenCell(ctx context.Context, o source.Opener, table, name string, maxChunk
 	switch {
 	case t.Kind(0) != Raster:
 		return a, fault.WithFile(fault.New(fault.Unsupported, "column "+source.Field, "holds no rasters"), table)
-	case row < 0 || row >= t.Len():
+	case row < 0 || int64(row) >= t.Len():
 		return a, fault.WithFile(fault.New(fault.NotFound, "sample "+name, "there are %d rows", t.Len()), table)
 	}
-	return t.Asset(ctx, 0, row)
+	return t.Asset(ctx, 0, int64(row))
 }

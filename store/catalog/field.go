@@ -37,9 +37,8 @@ type fieldColumns struct {
 
 	// columns are those that a catalog has of a raster, by their names in package layout: the ones that are there. Of a
 	// listing there is layout.Size.
-	columns   map[string]*columns.Column
-	transform *columns.Column // nil in catalogs of other programs that have bounds alone
-	names     *NamesParser    // of layout.Names
+	columns map[string]*columns.Column
+	names   *NamesParser // of layout.Names
 }
 
 // catalogKinds are the kinds of the columns of a catalog that older catalogs, and catalogs of other programs,
@@ -49,6 +48,7 @@ var catalogKinds = map[string]Kind{
 	layout.Offset: Int, layout.Length: Int, // of a raster in a container
 	layout.EPSG: Int, layout.CRS: Text, layout.Names: Text, layout.Beside: Text,
 	layout.MinX: Float, layout.MinY: Float, layout.MaxX: Float, layout.MaxY: Float,
+	layout.Transform: Float | List, // which catalogs of other programs that have bounds alone lack
 }
 
 // tableField makes a field of a table. assets is the column of URIs if the table is a catalog, else "".
@@ -58,10 +58,10 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
 	if len(t.paired) > 0 && s.Pattern == "" {
 		switch i := slices.Index(t.paired, cmp.Or(s.Column, s.Field)); {
-		case i == 0:
-			name = assets
 		case i > 0:
 			name, prefix = t.paired[i], t.paired[i]+layout.FieldSeparator
+		case i == 0:
+			name = assets
 		case s.Column == "" && !tab.Has(s.Field):
 			return result, fault.New(fault.NotFound, "", "the catalog has the fields %q", t.paired)
 		case s.Column == "":
@@ -81,10 +81,10 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
 		result.kind = Text
 		return result, nil
 	}
-	if !indexed && s.Column == "" && !tab.Has(name) && tab.Has(fileName(s.Field)) {
+	if s.Column == "" && !tab.Has(name) && tab.Has(fileName(s.Field)) {
 		name, s.Kind = fileName(s.Field), cmp.Or(s.Kind, Raster)
 	}
-	if !indexed && s.Blob == "" && s.Kind != Text {
+	if s.Blob == "" && s.Kind != Text {
 		if name, err = imageColumn(ctx, tab, s, name); err != nil {
 			return result, err
 		}
@@ -205,7 +205,7 @@ func blobColumns(tab *columns.Table, named string, catalog bool, prefix string) 
 func (f *fieldColumns) catalogColumns(tab *columns.Table, prefix string) {
 	f.columns = map[string]*columns.Column{}
 	for name, kind := range catalogKinds {
-		if column, err := tab.Column(prefix + name); err == nil && column.Kind == kind {
+		if column, err := tab.AnyColumn(prefix + name); err == nil && column.Kind == kind {
 			f.columns[name] = column
 		}
 	}
@@ -213,9 +213,6 @@ func (f *fieldColumns) catalogColumns(tab *columns.Table, prefix string) {
 		delete(f.columns, layout.Offset)
 	}
 	f.names = &NamesParser{}
-	if column, err := tab.AnyColumn(prefix + layout.Transform); err == nil && column.Kind == Float|List {
-		f.transform = column
-	}
 }
 
 // namesRasters reports whether the strings of a column name raster files, or byte ranges. If only some name rasters it
@@ -368,9 +365,9 @@ func newRowReader(ctx context.Context, f *fieldColumns, row int64) *rowReader {
 	return &rowReader{ctx: ctx, row: row, field: f.name, at: f.tableRow(row)}
 }
 
-// cell returns the cell of a column that a table may lack: of a nil column it is null.
+// cell returns the cell of a column that a table may lack: null without the column, or of a sample without a file.
 func (r *rowReader) cell(c *columns.Column) columns.Cell {
-	if c == nil || r.err != nil {
+	if c == nil || r.err != nil || r.at < 0 {
 		return columns.Cell{Null: true}
 	}
 	cell, err := c.Cell(r.ctx, r.at)
@@ -427,7 +424,7 @@ func (r *rowReader) member(f *fieldColumns, uri string) (string, *memberAt) {
 	}
 	length := r.cell(f.columns[layout.Length])
 	container, path, ok := strings.Cut(uri, layout.MemberSeparator)
-	if !ok || length.Null || offset.Int < 0 || length.Int < 0 {
+	if !ok || length.Null {
 		r.fail(fault.Corrupt, "%d bytes at %d of %q, which is not CONTAINER%sPATH", length.Int, offset.Int, uri,
 			layout.MemberSeparator)
 	}
@@ -437,12 +434,9 @@ func (r *rowReader) member(f *fieldColumns, uri string) (string, *memberAt) {
 // asset makes the asset of a member from the asset of its container.
 func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 	a.Member, a.Offset, a.Length = m.path, m.offset, m.length
-	size := a.Size
-	if size <= 0 { // not known
-		size = math.MaxInt64
-	}
-	if m.length > size-m.offset {
-		return a, a.Fault(fault.At(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
+	size := cmp.Or(a.Size, math.MaxInt64) // or not known
+	if !source.Fits(m.offset, m.length, size) {
+		return a, a.Fault(fault.New(fault.Corrupt, "", "%d bytes at %d in a file of %d", m.length, m.offset, size))
 	}
 	maxChunk = cmp.Or(maxChunk, chunk.DefaultMaxBytes)
 	// The index has the member's own offsets: it is checked before it is shifted, so a raster cannot read its

@@ -115,21 +115,18 @@ func outerFolder(ctx context.Context, c *columns.Column, n int64) ([]byte, error
 	if n == 0 {
 		return nil, nil
 	}
+	var last columns.Cell
 	first, err := c.Cell(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
 	// A copy, because the next cell may replace the bytes.
 	folder, null := bytes.Clone(folderOf(first.Text)), first.Null
-	last, err := c.Cell(ctx, n-1)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		last, err = c.Cell(ctx, n-1)
 	}
 	// A folder shorter than the one that all rows share would give another digest.
-	if null || last.Null {
+	if err == nil && (null || last.Null) {
 		return sharedFolder(ctx, c)
 	}
-	return common(folder, last.Text), nil
+	return common(folder, last.Text), err
 }
 
 // folderOf returns the beginning of a string up to and including its last "/".
@@ -141,10 +138,7 @@ func common(folder, s []byte) []byte {
 	for n < len(folder) && n < len(s) && folder[n] == s[n] {
 		n++
 	}
-	if n < len(folder) {
-		return folderOf(folder[:n])
-	}
-	return folder
+	return folderOf(folder[:n])
 }
 
 // sharedFolder returns the longest common prefix of all strings that ends in "/".

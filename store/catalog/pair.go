@@ -219,10 +219,8 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 
 // forget frees the memory of files. Columns keep their patterns.
 func forget(files []*matched) {
-	for _, m := range files {
-		if m != nil {
-			m.keys, m.rows, m.byKey = nil, nil, nil
-		}
+	for _, m := range rasters(files) {
+		m.keys, m.rows, m.byKey = nil, nil, nil
 	}
 }
 
@@ -252,19 +250,15 @@ func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int,
 	found := partners{fields: fields, files: files, first: first, incomplete: map[string]bool{}}
 	others := found.ofLead()
 	lead := files[first]
-	switch n, err := lead.leaveOutTaken(fields[first], files, found.lacking); {
-	case err != nil:
-		return err
-	case n > 0: // fewer samples remain
+	if len(found.lacking) > 0 {
+		lead.leaveOutTaken(files, found.lacking)
 		found = partners{fields: fields, files: files, first: first, incomplete: map[string]bool{}}
 		others = found.ofLead()
 	}
 	if found.missing == 0 && len(others) == 0 {
 		return nil
 	}
-	if err := lead.index(fields[first]); err != nil {
-		return err
-	}
+	lead.lookUp()
 	if found.ofOthers(others); found.missing == 0 {
 		return nil
 	}
@@ -280,15 +274,20 @@ func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int,
 	return nil
 }
 
-// index makes byKey. Two files with one key are fault.Corrupt.
-func (m *matched) index(s Source) error {
+// lookUp makes byKey.
+func (m *matched) lookUp() {
 	if m.byKey != nil {
-		return nil
+		return
 	}
 	m.byKey = make(map[string]int64, len(m.keys))
 	for i, key := range m.keys {
 		m.byKey[key] = m.rows[i]
 	}
+}
+
+// index makes byKey. Two files with one key are fault.Corrupt.
+func (m *matched) index(s Source) error {
+	m.lookUp()
 	if len(m.byKey) == len(m.keys) {
 		return nil
 	}
@@ -308,15 +307,10 @@ func (m *matched) index(s Source) error {
 
 // leaveOutTaken removes the leading files that are files of other samples, and whose own samples lack a file: with
 // {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, not an image whose mask would be a_mask_mask.tif. lacking
-// are the files whose samples lack one. It returns how many files it removes.
-func (m *matched) leaveOutTaken(leading Source, files []*matched, lacking []int) (int, error) {
-	if len(lacking) == 0 {
-		return 0, nil
-	}
-	if err := m.index(leading); err != nil {
-		return 0, err
-	}
-	others := otherThan(m, files)
+// are the files whose samples lack one.
+func (m *matched) leaveOutTaken(files []*matched, lacking []int) {
+	m.lookUp()
+	others := rasters(files)
 	owned, taken := map[int64]bool{}, map[string]bool{}
 	for _, row := range m.partnered(others) {
 		owned[row] = true
@@ -325,27 +319,26 @@ func (m *matched) leaveOutTaken(leading Source, files []*matched, lacking []int)
 		// A file that is also the file of its own sample is a sample: a scene of one date that others refer to.
 		isOwn := func(other *matched) bool {
 			row, _, ok := other.row(m.keys[i])
-			return ok && other.names != nil && !other.beside && row == m.rows[i]
+			return ok && other.names != nil && row == m.rows[i]
 		}
 		if owned[m.rows[i]] && !slices.ContainsFunc(others, isOwn) {
 			taken[m.keys[i]] = true
 		}
 	}
 	m.leaveOut(taken)
-	return len(taken), nil
 }
 
-// otherThan returns the files of all fields with patterns but one.
-func otherThan(m *matched, files []*matched) []*matched {
-	return slices.DeleteFunc(slices.Clone(files), func(other *matched) bool { return other == nil || other == m })
+// rasters returns the files of all fields that have patterns of rasters.
+func rasters(files []*matched) []*matched {
+	return slices.DeleteFunc(slices.Clone(files), func(m *matched) bool { return m == nil || m.beside })
 }
 
 // partnered yields the leading files, by number, and the rows of the other rasters that their samples have.
 func (m *matched) partnered(others []*matched) iter.Seq2[int, int64] {
 	return func(yield func(int, int64) bool) {
 		for _, other := range others {
-			for i := 0; i < len(m.keys) && !other.beside; i++ {
-				if row, _, ok := other.row(m.keys[i]); ok && row != m.rows[i] && !yield(i, row) {
+			for i, key := range m.keys {
+				if row, _, ok := other.row(key); ok && row != m.rows[i] && !yield(i, row) {
 					return
 				}
 			}
@@ -427,15 +420,8 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 	if t.table != nil && (source.Scheme(shared) != "" || filepath.IsAbs(shared)) {
 		base = strings.TrimSuffix(shared, "/")
 	}
-	text, folder := folderOfPattern(base, s.Pattern)
-	pattern := m.pattern
-	if text != s.Pattern { // of a remote folder above
-		patterns, err := listing.ParsePatterns([]string{text})
-		if err != nil {
-			return inPart(err, fmt.Sprintf("field %q", s.Field))
-		}
-		pattern = patterns[0]
-	}
+	text, folder := folderOfPattern(base, s.Pattern) // of a remote folder above, text is a URI
+	_, prefix := folderOfPattern("", s.Pattern)
 	found, err := listing.List(ctx, listing.Resolve(base, folder), t.roots, t.opener,
 		listing.AllFiles|filesOf(text)&listing.Members, strings.TrimPrefix(text, folder))
 	if err != nil {
@@ -446,7 +432,7 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 	var values []string
 	for k, name := range found.Paths {
 		var ok bool
-		if values, ok, err = pattern.Match(folder+name, values[:0]); err != nil {
+		if values, ok, err = m.pattern.Match(prefix+name, values[:0]); err != nil {
 			return inPart(err, fmt.Sprintf("field %q", s.Field))
 		}
 		if !ok {
@@ -503,7 +489,7 @@ func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns
 	m.keys, m.rows = make([]string, 0, expected), make([]int64, 0, expected)
 	err := uris.Scan(ctx, func(row int64, v columns.Cell) error {
 		path := t.below(string(v.Text), shared)
-		if v.Null || t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
+		if t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
 			return nil
 		}
 		var ok bool
@@ -541,10 +527,9 @@ func endsOtherwise(s Source, file string) error {
 // otherCase returns a file that a pattern matches but for capitals of its ending, or "".
 func (t *Table) otherCase(ctx context.Context, pattern string, uris *columns.Column, shared int) (found string,
 	err error) {
-	other := listing.OtherCase(pattern)
-	patterns, err := listing.ParsePatterns([]string{other})
-	if other == "" || err != nil {
-		return "", nil
+	patterns, err := listing.ParsePatterns([]string{listing.OtherCase(pattern)})
+	if err != nil {
+		return "", err
 	}
 	err = uris.Scan(ctx, func(_ int64, c columns.Cell) error {
 		path := t.below(string(c.Text), shared)
@@ -607,7 +592,8 @@ type partners struct {
 
 // note counts a missing file: of a sample in a field. from has the key of the sample.
 func (p *partners) note(field int, key string, from *matched) {
-	if p.missing++; p.missing == 1 || field < p.where || field == p.where && key < p.which {
+	before := cmp.Or(cmp.Compare(field, p.where), cmp.Compare(key, p.which)) < 0
+	if p.missing++; p.missing == 1 || before {
 		p.where, p.which, p.names = field, key, from.keyNames()
 	}
 	p.incomplete[key] = true
@@ -662,7 +648,7 @@ func (p *partners) ofOthers(others []int) {
 	}
 	lead := p.files[p.first]
 	owned := map[int64]bool{}
-	for i, row := range lead.partnered(otherThan(lead, p.files)) {
+	for i, row := range lead.partnered(rasters(p.files)) {
 		owned[row], owned[lead.rows[i]] = true, true
 	}
 	for _, i := range others {
@@ -672,9 +658,6 @@ func (p *partners) ofOthers(others []int) {
 			case p.used[i] != nil && !p.used[i][key]:
 				p.note(p.first, key, p.files[i])
 			case p.used[i] == nil && !p.incomplete[key]:
-				if _, ok := p.files[p.first].byKey[key]; ok {
-					continue
-				}
 				for j, m := range p.files {
 					if m != nil {
 						p.visit(j, key)
@@ -722,7 +705,7 @@ func (m *matched) path(key string, names []string) string {
 	}
 	return m.pattern.Path(func(name string) (string, bool) {
 		k := slices.Index(names, name)
-		if k < 0 || k >= len(values) {
+		if k < 0 {
 			return "", false
 		}
 		return values[k], true

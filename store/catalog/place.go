@@ -90,14 +90,20 @@ func (a *Asset) Unplaced(need string) error {
 	return fault.New(fault.Unsupported, "place", "%s, %s%s", what, need, way)
 }
 
+// bounds returns the least and the largest coordinates of the image.
+func (p *Place) bounds() (low, high crs.Point) {
+	low, high = p.Corners[0], p.Corners[0]
+	for _, c := range p.Corners[1:] {
+		low = crs.Point{math.Min(low[0], c[0]), math.Min(low[1], c[1])}
+		high = crs.Point{math.Max(high[0], c[0]), math.Max(high[1], c[1])}
+	}
+	return low, high
+}
+
 // box returns the place with the corners of the smallest box around it.
 func (p Place) box() Place {
-	lo, hi := p.Corners[0], p.Corners[0]
-	for _, c := range p.Corners[1:] {
-		lo = crs.Point{math.Min(lo[0], c[0]), math.Min(lo[1], c[1])}
-		hi = crs.Point{math.Max(hi[0], c[0]), math.Max(hi[1], c[1])}
-	}
-	p.Corners = [4]crs.Point{{lo[0], hi[1]}, hi, lo, {hi[0], lo[1]}}
+	low, high := p.bounds()
+	p.Corners = [4]crs.Point{{low[0], high[1]}, high, low, {high[0], low[1]}}
 	p.Boxed = true
 	return p
 }
@@ -247,13 +253,13 @@ func unitOf(epsg int) string {
 
 // String returns the CRS and the smallest box around the image.
 func (p *Place) String() string {
-	place, name := p.box(), "an unknown CRS"
+	name := "an unknown CRS"
 	switch {
 	case p.EPSG != 0:
 		name = fmt.Sprintf("EPSG:%d", p.EPSG)
 	case p.CRS != "":
 		name = "a CRS of its own, " + p.CRS + ","
 	}
-	return fmt.Sprintf("%s (%.9g, %.9g, %.9g, %.9g)", name, place.Corners[2][0], place.Corners[2][1],
-		place.Corners[1][0], place.Corners[1][1])
+	low, high := p.bounds()
+	return fmt.Sprintf("%s (%.9g, %.9g, %.9g, %.9g)", name, low[0], low[1], high[0], high[1])
 }

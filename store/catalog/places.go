@@ -8,7 +8,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crs"
-	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -25,24 +24,18 @@ func (f *fieldColumns) bounded() bool {
 // place returns where the raster of the row lies, which has height by width pixels, or nil if the catalog does not say
 // it. A row with bounds but without a transform has a Boxed place.
 func (r *rowReader) place(f *fieldColumns, height, width int) *Place {
-	if !f.bounded() || r.err != nil {
+	if !f.bounded() {
 		return nil
 	}
-	code, parameters := r.cell(f.columns[layout.EPSG]), r.cell(f.columns[layout.CRS])
-	meta := Meta{CRS: string(parameters.Text)}
-	if code.Int >= 0 && code.Int <= math.MaxInt32 {
-		meta.EPSG = int(code.Int)
-	}
-	box := r.boxed(f, meta.EPSG)
-	if r.err == nil {
-		meta.Transform, r.err = columns.Transform(r.ctx, f.transform, r.at)
-	}
-	if r.err != nil || meta.Transform == nil {
-		return box
+	code := r.cell(f.columns[layout.EPSG]).Int
+	meta := Meta{CRS: string(r.cell(f.columns[layout.CRS]).Text),
+		Transform: columns.Transform(r.cell(f.columns[layout.Transform]))}
+	if uint64(code) <= math.MaxInt32 { // as which a negative one is too large
+		meta.EPSG = int(code)
 	}
 	// The bounds count where they differ, because other programs write transforms in another order of numbers.
-	place := meta.Place(height, width)
-	if place != nil && box != nil && !sameBox(*place, *box, place.pixel(height, width)) {
+	box, place := r.boxed(f, meta.EPSG), meta.Place(height, width)
+	if place == nil || box != nil && !sameBox(*place, *box, place.pixel(height, width)) {
 		return box
 	}
 	return place
@@ -69,7 +62,7 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	visit func(row int64, err error)) error {
 	firstField, otherField := &t.fields[first], &t.fields[other]
 	// Reading these columns of a remote table would cost more than the rows that a run draws.
-	if !firstField.placed() || !otherField.placed() || source.IsRemote(t.src) {
+	if source.IsRemote(t.src) {
 		return nil
 	}
 	suspects, err := t.suspects(ctx, firstField, otherField)
@@ -83,7 +76,7 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 		}
 	}
 	for _, row := range rows {
-		if !suspects[row] || firstField.lacks(int64(row)) || otherField.lacks(int64(row)) {
+		if !suspects[row] {
 			continue
 		}
 		firstAsset, err := t.placed(ctx, firstField, int64(row))
@@ -101,29 +94,21 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	return nil
 }
 
-// suspects returns for each row whether any number of two places differs, or either raster is rotated: the bounds of
-// rotated ones do not tell how they lie. Most pairs have the same numbers: they need no look at their sizes, and the
-// numbers of only one column are held at a time.
+// suspects returns for each row whether two rasters may lie at different places: if their bounds, the codes of their
+// CRSs, or the corners of these bounds in which they begin differ, or these numbers do not tell. Most pairs have the
+// same numbers: they need no look at their sizes, and the numbers of only one column are held at a time.
 func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]bool, error) {
-	differ := func(x, y float64) bool { return x != y }
-	named := func(x, y float64) bool { return x > 0 && y > 0 } // CRSs without codes, which no number compares
-	suspect := map[string]func(x, y float64) bool{layout.EPSG: differ, layout.CRS: named}
-	for _, name := range boundNames {
-		suspect[name] = differ
-	}
-	suspects, held := make([]bool, t.n), make([]float64, t.n)
+	suspects, held := make([]bool, t.n), make([]crs.Point, t.n)
 	boundless := make([]bool, t.n) // either raster has no bounds
-	// A cell has one of these, or is null.
-	number := func(c columns.Cell) float64 { return float64(c.Int) + c.Float + float64(len(c.Text)) }
-	for name, differs := range suspect {
+	for _, name := range append(boundNames[:], layout.EPSG, layout.CRS, layout.Transform) {
 		a, b := first.columns[name], other.columns[name]
 		if a == nil || b == nil {
 			continue // a CRS that is not known may be the same
 		}
 		isBound := slices.Contains(boundNames[:], name)
-		look := func(row int64, c columns.Cell) float64 {
+		look := func(row int64, c columns.Cell) crs.Point {
 			boundless[row] = boundless[row] || isBound && (c.Null || !finite(c.Float))
-			return number(c)
+			return signature(c, boundless[row])
 		}
 		err := first.ofSamples(a).Scan(ctx, func(row int64, c columns.Cell) error {
 			held[row] = look(row, c)
@@ -131,8 +116,7 @@ func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]boo
 		})
 		if err == nil {
 			err = other.ofSamples(b).Scan(ctx, func(row int64, c columns.Cell) error {
-				value := look(row, c)
-				suspects[row] = suspects[row] || differs(held[row], value)
+				suspects[row] = look(row, c) != held[row] || suspects[row]
 				return nil
 			})
 		}
@@ -140,40 +124,26 @@ func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]boo
 			return nil, err
 		}
 	}
-	if first.transform == nil || other.transform == nil {
-		return suspects, nil
-	}
-	return suspects, t.markTurned(ctx, first, other, suspects, boundless)
+	return suspects, nil
 }
 
-// markTurned marks the rows in which two rasters have their first pixel in other corners of their bounds, or either is
-// rotated or, by boundless, has no bounds: then transforms and sizes alone say where they lie.
-func (t *Table) markTurned(ctx context.Context, first, other *fieldColumns, suspects, boundless []bool) error {
-	for row := range t.n {
-		if row%4096 == 0 {
-			if err := pace.Tick(ctx); err != nil {
-				return err
-			}
-		}
-		if first.lacks(row) || other.lacks(row) {
-			continue
-		}
-		firstPlace, err := columns.Transform(ctx, first.transform, first.tableRow(row))
-		if err != nil {
-			return err
-		}
-		otherPlace, err := columns.Transform(ctx, other.transform, other.tableRow(row))
-		if err != nil {
-			return err
-		}
-		if firstPlace == nil || otherPlace == nil || suspects[row] {
-			continue
-		}
-		upright := firstPlace[2] == 0 && firstPlace[4] == 0 && otherPlace[2] == 0 && otherPlace[4] == 0
-		suspects[row] = boundless[row] || !upright || math.Signbit(firstPlace[1]) != math.Signbit(otherPlace[1]) ||
-			math.Signbit(firstPlace[5]) != math.Signbit(otherPlace[5])
+// unlike is the signature that differs from all, also from itself.
+var unlike = crs.Point{math.NaN(), math.NaN()}
+
+// signature returns numbers that two rasters at one place share, of a cell of one of the columns that say where they
+// are. The parameters of a CRS have none, nor has the transform of a rotated raster or, by boundless, of one without
+// bounds: then transforms and sizes together say how they lie.
+func signature(c columns.Cell, boundless bool) crs.Point {
+	transform := columns.Transform(c)
+	switch {
+	case len(c.Text) > 0:
+		return unlike
+	case transform == nil:
+		return crs.Point{c.Float, float64(c.Int)}
+	case boundless || transform[2] != 0 || transform[4] != 0:
+		return unlike
 	}
-	return nil
+	return crs.Point{transform[0], transform[3]} // the corner in which it begins
 }
 
 // placed returns the place and the size of an asset, and its path as the table has it.
@@ -187,12 +157,4 @@ func (t *Table) placed(ctx context.Context, f *fieldColumns, row int64) (Asset, 
 		asset.Place = reader.place(f, asset.Index.Height, asset.Index.Width)
 	}
 	return asset, reader.err
-}
-
-// lacks reports whether a sample has no file of the field.
-func (f *fieldColumns) lacks(sample int64) bool { return f.tableRow(sample) < 0 }
-
-// placed reports whether the table has places and sizes of the field's rasters.
-func (f *fieldColumns) placed() bool {
-	return f.bounded() && f.columns[layout.Height] != nil && f.columns[layout.Width] != nil
 }

@@ -246,7 +246,7 @@ func (t *Table) withArrays(ctx context.Context, l *listing.Listing, fields []Sou
 		}
 	}
 	patterns, err := listing.ParsePatterns(texts)
-	if len(texts) == 0 || err != nil {
+	if len(patterns) == 0 {
 		return l, err
 	}
 	found := make([][]string, len(l.Paths))
@@ -254,8 +254,8 @@ func (t *Table) withArrays(ctx context.Context, l *listing.Listing, fields []Sou
 	group.SetLimit(storeOpens)
 	for i, path := range l.Paths {
 		matches := func(p *listing.Pattern) bool {
-			_, ok, err := p.Match(path, nil)
-			return ok && err == nil
+			_, ok, _ := p.Match(path, nil)
+			return ok
 		}
 		if !slices.ContainsFunc(patterns, matches) {
 			continue

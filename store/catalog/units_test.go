@@ -143,7 +143,7 @@ func TestSides(t *testing.T) {
 		cell columns.Cell
 		want int32
 	}{
-		{columns.Cell{Int: 5}, 5}, {columns.Cell{Int: 5, Null: true}, 0}, {columns.Cell{Int: 1}, 1},
+		{columns.Cell{Int: 5}, 5}, {columns.Cell{Null: true}, 0}, {columns.Cell{Int: 1}, 1},
 		{columns.Cell{}, 0},
 		{columns.Cell{Int: -1}, 0}, {columns.Cell{Int: 1 << 30}, 1 << 30}, {columns.Cell{Int: 1<<30 + 1}, 0},
 		{columns.Cell{Int: 1<<32 + 1}, 0}, {columns.Cell{Int: 1<<31 - 1}, 0},

@@ -15,23 +15,19 @@ func TooLong(part string) error {
 	return fault.New(fault.Limit, part, "a list of over %d elements", texts.MaxList)
 }
 
-// Transform returns the six numbers of a row of a column of lists, or nil if it has others. c may be nil.
-func Transform(ctx context.Context, c *Column, row int64) (*[6]float64, error) {
-	if c == nil {
-		return nil, nil
-	}
-	cell, err := c.Cell(ctx, row)
-	if err != nil || len(cell.List) != 6 {
-		return nil, err
+// Transform returns the six numbers of a cell of a column of lists, or nil if it has others.
+func Transform(c Cell) *[6]float64 {
+	if len(c.List) != 6 {
+		return nil
 	}
 	var out [6]float64
-	for i, x := range cell.List {
+	for i, x := range c.List {
 		if x.Null || math.IsNaN(x.Float) || math.IsInf(x.Float, 0) {
-			return nil, nil
+			return nil
 		}
 		out[i] = x.Float
 	}
-	return &out, nil
+	return &out
 }
 
 // heldLists makes the cells of a column of lists that is in memory.
