@@ -2,6 +2,7 @@ package survey_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -100,6 +102,32 @@ func TestPartsThatDoNotFit(t *testing.T) {
 			t.Errorf("fields %s: %v", name, err)
 		}
 	}
+	// The order in which dtypes come changes nothing.
+	dtypes := []chunk.DType{chunk.Uint8, chunk.Float32, chunk.Int16, chunk.Uint16}
+	var want string
+	for _, order := range [][]int{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}} {
+		all := part([]string{"a", "x"}, 1)
+		for _, k := range order {
+			p, err := moments.NewField(dtypes[k], 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			field := survey.PartField{Name: "a", Bands: []string{"x"}, Stats: []*moments.Field{p}}
+			if err := all.Merge(&survey.Part{Fields: []survey.PartField{field}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var b strings.Builder
+		if err := all.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if want = cmp.Or(want, b.String()); b.String() != want {
+			t.Errorf("dtypes in order %d: %s, want %s", order, b.String(), want)
+		}
+	}
+	if r := mine.Report([]spec.Field{{Name: "a", Bands: []int{1}}}); len(r.Fields["a"].Bands) != 0 {
+		t.Errorf("a part without the band that a field picks: %+v", r)
+	}
 	for _, p := range []survey.Part{{Samples: -1}, {Skipped: -1}} {
 		if err := p.Write(io.Discard); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("%+v: %v", p, err)
@@ -144,6 +172,9 @@ func TestStacks(t *testing.T) {
 			report, err := survey.Stats(t.Context(), s, loader.Options{}, nil)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if dtype := report.Fields["image"].DType; dtype != chunk.Uint8 {
+				t.Errorf("%q: %s, want that of the first column", columns, dtype)
 			}
 			for k, band := range report.Fields["image"].Bands {
 				missing := said * map[string]int{"red": 1, "nir": 2}[columns[k]]
@@ -341,14 +372,17 @@ func TestWeightsOfNaN(t *testing.T) {
 
 // TestNoRasters: a dataset without samples, or without rasters, is not found.
 func TestNoRasters(t *testing.T) {
-	for _, text := range []string{"name\n", "name\na\n"} {
+	for text, says := range map[string]string{"name\n": "no samples", "name\na\n": `no field of ["n"] has rasters`} {
 		path := filepath.Join(t.TempDir(), "a.csv")
 		testfile.Write(t, path, []byte(text))
 		s := loader.Spec{Source: path, BatchSize: 1, Fields: []loader.Field{{Name: "n", Column: "name", Kind: "text"}}}
 		_, measured := survey.Stats(t.Context(), s, loader.Options{}, nil)
 		counted := survey.Weights(t.Context(), io.Discard, s, loader.Options{}, survey.WeightOptions{}, nil, nil)
-		if fault.KindOf(measured) != fault.NotFound || fault.KindOf(counted) != fault.NotFound {
-			t.Errorf("%q: %v, %v", text, measured, counted)
+		_, paired := survey.Pairs(t.Context(), s, loader.Options{}, survey.PairOptions{})
+		for _, err := range []error{measured, counted, paired} {
+			if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), says) {
+				t.Errorf("%q: %v, want %q", text, err, says)
+			}
 		}
 	}
 }

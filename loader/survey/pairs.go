@@ -120,11 +120,10 @@ func pairColumns(t *rows.Table, sp spec.Spec) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if columns = rows.LeadFirst(sp.Fields, columns); len(columns) > 1 {
-		columns = append(columns[:1], slices.DeleteFunc(columns[1:], func(i int) bool {
-			return sp.Fields[i].Ground == spec.IgnoreGround || !together(t, columns[0], i)
-		})...)
-	}
+	columns = rows.LeadFirst(sp.Fields, columns)
+	columns = append(columns[:1], slices.DeleteFunc(columns[1:], func(i int) bool {
+		return sp.Fields[i].Ground == spec.IgnoreGround || !together(t, columns[0], i)
+	})...)
 	if len(columns) < 2 {
 		return nil, errors.New("pairs need two raster fields of a sample: --field NAME=PATTERN, at least twice")
 	}

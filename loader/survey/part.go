@@ -90,19 +90,13 @@ func (f *PartField) merge(o *moments.Field) error {
 		return fault.New(fault.Corrupt, "part", "the field %q has %d bands, and in others %d", f.Name,
 			o.Bands(), f.Stats[0].Bands())
 	}
-	if mine := f.of(o.DType()); mine != nil {
-		return mine.Merge(o)
+	mine := f.of(o.DType())
+	if mine == nil {
+		mine, _ = moments.NewField(o.DType(), o.Bands()) // o was made of the same
+		f.Stats = append(f.Stats, mine)
+		slices.SortFunc(f.Stats[1:], func(a, b *moments.Field) int { return cmp.Compare(a.DType(), b.DType()) })
 	}
-	added, err := moments.NewField(o.DType(), o.Bands())
-	if err == nil {
-		err = added.Merge(o)
-	}
-	if err != nil {
-		return err
-	}
-	f.Stats = append(f.Stats, added)
-	slices.SortFunc(f.Stats[1:], func(a, b *moments.Field) int { return cmp.Compare(a.DType(), b.DType()) })
-	return nil
+	return mine.Merge(o)
 }
 
 // StatsPart is Stats of a share of the samples.
@@ -153,13 +147,16 @@ func (p *Part) Write(w io.Writer) error {
 }
 
 // ReadPart reads a part, which may be from anyone: a wrong one is fault.Corrupt or fault.Limit.
-func ReadPart(r io.Reader) (*Part, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxPart+1))
+func ReadPart(r io.Reader) (*Part, error) { return readPart(r, maxPart) }
+
+// readPart is ReadPart of at most limit bytes.
+func readPart(r io.Reader, limit int64) (*Part, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxPart {
-		return nil, fault.New(fault.Limit, "part", "over %d bytes", int64(maxPart))
+	if int64(len(data)) > limit {
+		return nil, fault.New(fault.Limit, "part", "over %d bytes", limit)
 	}
 	part := &Part{}
 	if err := json.Unmarshal(data, part); err != nil {
@@ -258,7 +255,7 @@ func picked(whole stats.FieldReport, field *spec.Field) stats.FieldReport {
 		whole.Picked, whole.Bands = true, nil
 	}
 	for _, i := range field.Bands {
-		if i < len(bands) { // a stack of fewer bands fails where it is read
+		if i < len(bands) { // a part may be from anyone
 			band := bands[i]
 			band.Index = &i
 			whole.Bands = append(whole.Bands, band)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -274,6 +276,10 @@ func (d *drawnSurvey) check() bool {
 	field.ByPosition = true // pixels count whatever their bands are called
 	good, picked, _, fails = d.expect(field)
 	err = survey.Weights(d.t.Context(), &b, d.spec, d.options, d.count, nil, nil)
+	merged, mergedErr := d.mergedWeights()
+	if !bytes.Equal(merged, b.Bytes()) || fault.KindOf(mergedErr) != fault.KindOf(err) {
+		d.t.Errorf("%s: weights in parts: %v, want %v", d.name, mergedErr, err)
+	}
 	if !fails {
 		d.checkCells(good, picked, b.Bytes(), err)
 		if n := bytes.Count(log.Bytes(), []byte(`msg="no weights"`)); n != len(d.files)-len(good) {
@@ -283,6 +289,29 @@ func (d *drawnSurvey) check() bool {
 		d.t.Errorf("%s: %+v: weights are not refused", d.name, field)
 	}
 	return !refused
+}
+
+// mergedWeights counts each sample by itself, and merges what was counted.
+func (d *drawnSurvey) mergedWeights() ([]byte, error) {
+	o := d.options
+	o.Logger = slog.New(slog.DiscardHandler)
+	extent, err := survey.WeightsExtent(d.t.Context(), d.spec, o, d.count)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = survey.MergeWeights(&out, func(yield func(survey.WeightsPart, error) bool) {
+		for i := range extent.Rows {
+			var b bytes.Buffer
+			share := &survey.Share{Of: extent, First: i, Count: 1}
+			err := survey.Weights(d.t.Context(), &b, d.spec, o, d.count, share, nil)
+			file := io.NewSectionReader(bytes.NewReader(b.Bytes()), 0, int64(b.Len()))
+			if !yield(survey.WeightsPart{Rows: 1, File: file}, err) {
+				return
+			}
+		}
+	})
+	return out.Bytes(), err
 }
 
 // checkBand compares the statistics of the k-th band that the field picks.

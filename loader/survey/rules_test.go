@@ -1,15 +1,24 @@
 package survey
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/stats/moments"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/layouts"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
 // TestNotTOG: files of the profile, and one with each difference from it.
@@ -25,6 +34,7 @@ func TestNotTOG(t *testing.T) {
 		func(*tiff.Meta, *chunk.Index) {},
 		func(m *tiff.Meta, x *chunk.Index) { m.Planar, x.Bands, x.Ranges = 1, 1, x.Ranges[:20] },
 		func(_ *tiff.Meta, x *chunk.Index) { x.Bands, x.Ranges = 1, x.Ranges[:20]; slices.Reverse(x.Ranges) },
+		func(_ *tiff.Meta, x *chunk.Index) { x.Bands, x.Ranges = 2, x.Ranges[:40] },
 		func(m *tiff.Meta, _ *chunk.Index) { m.Ghost["KNOWN_INCOMPATIBLE_EDITION"] = "NO" },
 		func(_ *tiff.Meta, x *chunk.Index) { x.DType, x.Predictor = chunk.Float16, chunk.NoPredictor },
 		func(_ *tiff.Meta, x *chunk.Index) { x.DType, x.Predictor = chunk.Float64, chunk.FloatingPoint },
@@ -35,9 +45,16 @@ func TestNotTOG(t *testing.T) {
 	}
 	edited := map[string]string{"LAYOUT": "IFDS_BEFORE_DATA", "KNOWN_INCOMPATIBLE_EDITION": "YES"}
 	for says, change := range map[string]edit{
-		"strips":                     func(m *tiff.Meta, _ *chunk.Index) { m.Tiled = false },
-		"no note":                    func(m *tiff.Meta, _ *chunk.Index) { delete(m.Ghost, "LAYOUT") },
-		"rewritten":                  func(m *tiff.Meta, _ *chunk.Index) { m.Ghost = edited },
+		"strips":    func(m *tiff.Meta, _ *chunk.Index) { m.Tiled = false },
+		"no note":   func(m *tiff.Meta, _ *chunk.Index) { delete(m.Ghost, "LAYOUT") },
+		"rewritten": func(m *tiff.Meta, _ *chunk.Index) { m.Ghost = edited },
+		"are pixel-interleaved": func(m *tiff.Meta, x *chunk.Index) {
+			m.Planar, x.Bands, x.Ranges = 1, 2, x.Ranges[:40]
+		},
+		"a position do not follow": func(_ *tiff.Meta, x *chunk.Index) {
+			x.Bands, x.Ranges = 2, x.Ranges[:40]
+			slices.Reverse(x.Ranges)
+		},
 		"pixel-interleaved":          func(m *tiff.Meta, _ *chunk.Index) { m.Planar = 1 },
 		"the tiles of a position do": func(_ *tiff.Meta, x *chunk.Index) { slices.Reverse(x.Ranges) },
 		"tiles of 24 by 64":          func(_ *tiff.Meta, x *chunk.Index) { x.ChunkH = 24 },
@@ -58,6 +75,90 @@ func TestNotTOG(t *testing.T) {
 		}
 		if len(got) != 1 || !strings.Contains(got[0], says) {
 			t.Errorf("%q, want %q", got, says)
+		}
+	}
+}
+
+// TestStripHeight: a strip has whole chunks of an image and of its mask, or as many rows as fit.
+func TestStripHeight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := func(name string, most int) int { return rapid.IntRange(1, most).Draw(t, name) }
+		x := layouts.TOG(1, 4, number("across", 3), 16*number("tile", 3))
+		want, each, limit := x.ChunkH, number("bytes of a pixel", 9), number("limit", 1<<14)
+		if height := number("rows of the mask", 99); height > 9 {
+			x.Mask = layouts.MaskOf(x, height, true)
+			for want < height {
+				want += x.ChunkH
+			}
+		}
+		for want*each*x.Width > limit {
+			want--
+		}
+		if got := stripHeight(x, each, limit); got != want {
+			t.Errorf("%d rows, want %d", got, want)
+		}
+	})
+}
+
+// TestShares: a share lies in the dataset, which is as it was.
+func TestShares(t *testing.T) {
+	dataset := Extent{3, "print"}
+	for says, s := range map[string]*Share{
+		"":  nil,
+		" ": {dataset, 0, 3}, "  ": {dataset, 3, 0}, "   ": {dataset, 1, 2},
+		"survey: samples 1 to 4 of 3": {dataset, 1, 3}, "survey: samples -1 to 0 of 3": {dataset, -1, 1},
+		"survey: samples 2 to 1 of 3": {dataset, 2, -1}, "survey: samples 4 to 4 of 3": {dataset, 4, 0},
+		"it changed: 3 samples with the fingerprint print, and 3 with other before": {Extent{3, "other"}, 0, 1},
+		"it changed: 3 samples with the fingerprint print, and 4 with print before": {Extent{4, "print"}, 0, 1},
+	} {
+		first, count, err := s.of(dataset, "data")
+		want := [2]int64{0, 3}
+		if s != nil {
+			want = [2]int64{s.First, s.Count}
+		}
+		refused := strings.TrimSpace(says) != ""
+		if refused != (err != nil) || refused && !strings.Contains(err.Error(), says) ||
+			!refused && want != [2]int64{first, count} {
+			t.Errorf("%+v: %d of %d, %v", s, count, first, err)
+		}
+	}
+}
+
+// TestReadPart: a part has its bytes and no more than the limit, and its states fit together.
+func TestReadPart(t *testing.T) {
+	state := func(dtype chunk.DType, bands int) []byte {
+		f, err := moments.NewField(dtype, bands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.AppendState(nil)
+	}
+	field := func(first []byte, others ...[]byte) string {
+		text, err := json.Marshal(Part{Fields: []PartField{{Name: "x", State: first, States: others}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	const plain = `{"samples":3}`
+	n := int64(len(plain))
+	for _, c := range []struct {
+		text  string
+		limit int64
+		says  string
+	}{{plain, n, ""}, {plain, n - 1, "over 12 bytes"}, {plain + " ", n, "over 13 bytes"}, {plain, n + 1, "down"},
+		{plain[1:], 99, "corrupt"}, {plain[:5], 99, "down"},
+		{field(state(chunk.Uint8, 2), state(chunk.Int8, 2)), 0, ""},
+		{field(state(chunk.Uint8, 1), state(chunk.Uint8, 1)), 0, `field "x": states of uint8 do not fit`},
+		{field(state(chunk.Uint8, 1), state(chunk.Int8, 2)), 0, `field "x": states of int8 do not fit`},
+	} {
+		var r io.Reader = strings.NewReader(c.text)
+		if c.says == "down" || strings.HasPrefix(c.says, "over") { // nothing behind the limit is read
+			r = io.MultiReader(r, iotest.ErrReader(errors.New("down")))
+		}
+		p, err := readPart(r, cmp.Or(c.limit, maxPart))
+		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q of at most %d bytes: %+v, %v; want %q", c.text, c.limit, p, err, c.says)
 		}
 	}
 }

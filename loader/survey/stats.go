@@ -165,22 +165,9 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*moments.Field,
 				return nil, asset.Fault(rows.InField(given.Name, err))
 			}
 			out = append(out, field)
-			names, err := p.namesOf(ctx, asset, field.Bands())
-			if given.BandNames != nil && err == nil {
-				_, err = pixels.PickBands(names, given.BandNames)
-			}
-			switch {
-			case err == nil:
-			case given.BandNames != nil:
+			names, err := p.namesOf(ctx, asset, given, field.Bands())
+			if err != nil {
 				return nil, asset.Fault(rows.InField(given.Name, err))
-			default:
-				names = nil // they are optional, and a fault of the file must show when its pixels are read
-			}
-			for _, b := range given.Bands {
-				if n := asset.Index.StepBands(); !given.Stacked() && b >= n {
-					return nil, asset.Fault(rows.InField(given.Name, fault.New(fault.Unsupported, "asset",
-						"it has %d bands, and the field picks band %d", n, b)))
-				}
 			}
 			match := described{field: given, names: names, first: asset.Name()}
 			if names == nil && part < len(given.Columns) && field.Bands() == 1 {
@@ -192,6 +179,12 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*moments.Field,
 			}
 			before += field.Bands()
 			p.rasters = append(p.rasters, rasterOf{i, part, names, match, dtype, missing})
+		}
+		for _, b := range given.Bands {
+			if b >= before {
+				return nil, first[k].Asset.Fault(rows.InField(given.Name, fault.New(fault.Unsupported, "asset",
+					"it has %d bands, and the field picks band %d", before, b)))
+			}
 		}
 	}
 	return out, nil
@@ -285,7 +278,7 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 		whole.B1 = bands
 	}
 	tallied := &tally{field: f, places: places}
-	if index.Times > 0 {
+	if p.table.Fields[from.field].Steps == nil { // of steps that are files there are only those that the field picks
 		tallied.times = from.described.field.Times
 	}
 	switch {
@@ -319,31 +312,27 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 	size := dtype.Size()
 	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: dtype}, Nodata: true,
 		Physical: from.described.field.Physical}
-	for b := range index.Bands * min(1, len(from.missing)) {
-		var values []float64
-		if place := to.place(index, b); place != unmeasured {
-			values = from.missing[place]
+	if from.missing != nil {
+		convs.Said = make([][]float64, index.Bands)
+		for b := range convs.Said {
+			if place := to.place(index, b); place != unmeasured {
+				convs.Said[b] = from.missing[place]
+			}
 		}
-		convs.Said = append(convs.Said, values)
 	}
-	row := int(pixels.BoundedBytes(int64(limit), 1, index.Width, size))
-	if row < 0 {
+	most := limit / (size * index.Width) // bands of a row
+	if most == 0 {
 		return a.Fault(fault.New(fault.Limit, "mask",
 			"a row of %d pixels with their mask at once, at most %d bytes", index.Width, limit))
 	}
-	tall := index.ChunkH
-	if mask := index.Masking(); mask != nil {
-		tall = rows.RoundUp(max(index.ChunkH, mask.ChunkH), index.ChunkH)
-	}
-	tall = min(tall, index.Height)
 	for first := 0; first < whole.B1; {
 		var bands []int
-		for b := first; b < min(first+min(index.ChunkB, limit/row), whole.B1); b++ {
+		for b := first; b < min(first+min(index.ChunkB, most), whole.B1); b++ {
 			bands = append(bands, b)
 		}
-		stripHeight := min(tall, limit/(row*len(bands)))
-		for y := 0; y < index.Height; y += stripHeight {
-			win := shuffle.Box{Y: y, H: min(stripHeight, index.Height-y), W: index.Width}
+		height := stripHeight(index, size*len(bands), limit)
+		for y := 0; y < index.Height; y += height {
+			win := shuffle.Box{Y: y, H: min(height, index.Height-y), W: index.Width}
 			if err := r.Planes(ctx, a, bands, win, convs.Of(first, len(bands)), size); err != nil {
 				return err
 			}
@@ -355,6 +344,16 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 		first += len(bands)
 	}
 	return nil
+}
+
+// stripHeight returns how many rows of an image are read at a time: as many as its chunks and those of its mask have,
+// so each is decoded once, or as many as fit into limit bytes, where a pixel has each bytes; 0 if not one fits.
+func stripHeight(x *chunk.Index, each, limit int) int {
+	tall := x.ChunkH
+	if mask := x.Masking(); mask != nil {
+		tall = rows.RoundUp(max(tall, mask.ChunkH), tall)
+	}
+	return min(tall, limit/(each*x.Width))
 }
 
 // tally is a sink that adds the pixels of chunks to a field, without the padding of chunks at the edge.
@@ -389,7 +388,7 @@ func (t *tally) Put(x *chunk.Index, i int, samples []byte) {
 		if place == unmeasured {
 			continue
 		}
-		if str.X == 1 && str.Y == width { // no column of padding: all rows at once
+		if str.Y == width { // neither padding nor samples of other bands between: all rows at once
 			t.field.AddRows(place, samples[start*size:][:(box.Y1-box.Y0)*width*size])
 			continue
 		}
@@ -435,41 +434,38 @@ type described struct {
 	first string   // the name of the first file
 }
 
-// namesOf returns the names of the first bands of an asset, or those that its container has for all assets.
-func (p *pass) namesOf(ctx context.Context, a catalog.Asset, bands int) ([]string, error) {
+// namesOf returns the names of the first bands of an asset, or those that its container has for all assets. It fails
+// if the field asks for names that they lack. For other fields names are optional, and a fault of the file shows when
+// its pixels are read.
+func (p *pass) namesOf(ctx context.Context, a catalog.Asset, f *spec.Field, bands int) ([]string, error) {
 	names, err := p.table.NamesIn(ctx, p.options.Opener, a)
-	return names[:min(len(names), bands)], err
+	if names = names[:min(len(names), bands)]; f.BandNames == nil {
+		return names, nil
+	}
+	if err == nil {
+		_, err = pixels.PickBands(names, f.BandNames)
+	}
+	return names, err
 }
 
 // places returns the band of the first file that each band of an asset is measured as, or nil if that is the same
 // position. A field that asks for names has its bands matched by them. For one that does not, files must agree at each
 // position: the mean of "B04" would otherwise be one of B04 and B08. A field that numbers its bands asks for positions.
 func (p *pass) places(ctx context.Context, d *described, a catalog.Asset) ([]int, error) {
-	byName := d.field.BandNames != nil
-	if d.names == nil || d.field.Bands != nil || d.field.ByPosition || a.Name() == d.first {
+	if d.names == nil || d.field.Bands != nil || d.field.ByPosition {
 		return nil, nil
 	}
-	names, err := p.namesOf(ctx, a, measuredBands(d.field, a.Index))
-	switch {
-	case slices.Equal(names, d.names):
-		return nil, nil
-	case !byName && (err != nil || names == nil):
-		return nil, nil // names are optional, and a fault of the file shows when its pixels are read
-	case !byName:
-		return nil, a.Fault(pixels.SameNames(names, d.first, d.names))
-	case err == nil:
-		_, err = pixels.PickBands(names, d.field.BandNames)
-	}
-	if err == nil && len(names) != a.Index.StepBands() {
-		err = fault.New(fault.Corrupt, "bands", "%d names of %d bands", len(names), a.Index.StepBands())
-	}
+	names, err := p.namesOf(ctx, a, d.field, measuredBands(d.field, a.Index))
 	if err != nil {
 		return nil, a.Fault(err)
 	}
-	places := make([]int, len(names))
+	if d.field.BandNames == nil {
+		return nil, a.Fault(pixels.SameNames(names, d.first, d.names))
+	}
+	places := slices.Repeat([]int{unmeasured}, a.Index.StepBands())
 	for i, name := range names {
 		// What the field does not ask for may have one name in several bands.
-		if places[i] = unmeasured; slices.Contains(d.field.BandNames, name) {
+		if slices.Contains(d.field.BandNames, name) {
 			places[i] = slices.Index(d.names, name)
 		}
 	}

@@ -236,12 +236,12 @@ func (p *weighing) counted(ctx context.Context, f spec.Field, column int, first 
 			if out.Bands == nil {
 				out.Bands = []int{0}
 			}
-			before := 0
-			for _, part := range first.Parts {
-				if n := part.Index.DataBands(); before <= out.Bands[0] && out.Bands[0] < before+n {
+			band := out.Bands[0]
+			for _, part := range first.Parts { // the last one that begins with the band, or before it
+				if band >= 0 {
 					index.DType = part.Index.DType
 				}
-				before += part.Index.DataBands()
+				band -= part.Index.DataBands()
 			}
 			out.DType = index.DType.String()
 		}
@@ -306,15 +306,12 @@ func (p *weighing) setClasses(name string, c *WeightOptions) error {
 	for dtype := chunk.DType(1); dtype.Valid(); dtype++ {
 		p.classes[dtype] = samplesOf(dtype, c.Classes)
 	}
-	if len(p.classes[p.dtype]) == len(c.Classes) {
-		return nil
-	}
 	for _, class := range c.Classes {
 		if len(samplesOf(p.dtype, []float64{class})) == 0 {
 			return fmt.Errorf("classes: %s, which field %q has, has no %v", p.dtype, name, class)
 		}
 	}
-	return nil // a class is given twice
+	return nil
 }
 
 // samplesOf returns the numbers of classes by their samples of a dtype, without those that the dtype lacks.
@@ -385,8 +382,7 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w Cel
 	if err != nil {
 		return w, asset.Fault(err)
 	}
-	// A strip is as high as a row of chunks, so each chunk is decoded once. MaxChunkBytes bounds it.
-	tall := max(1, min(index.Height, index.ChunkH, p.options.MaxChunkBytes/(each*index.Width)))
+	tall := max(1, stripHeight(index, each, p.options.MaxChunkBytes))
 	for line := 0; line < index.Height; line += tall {
 		win := shuffle.Box{Y: line, H: min(tall, index.Height-line), W: index.Width}
 		found, err := read(win)
@@ -418,7 +414,7 @@ func (p *weighing) reads(ctx context.Context, r *pixels.Reader, row int64, asset
 	if field.Parts != nil || field.Coloured() {
 		if field.Coloured() {
 			field, err = field.For(index)
-		} else if p.classes != nil && p.otherDType(asset) {
+		} else if p.classes != nil { // files may differ in dtype
 			field, err = p.counted(ctx, p.spec, field.TableColumn, asset, true)
 		}
 		if err != nil {
@@ -438,23 +434,13 @@ func (p *weighing) reads(ctx context.Context, r *pixels.Reader, row int64, asset
 	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: index.DType}, Nodata: true,
 		Said: field.Final.Said, NaN: field.NoData == nil} // as for a tensor of validity
 	if p.classes != nil {
-		planes, convs = planes[:1], convs.Of(0, 1)
+		planes = planes[:1]
 	}
 	size := index.DType.Size()
 	return func(win shuffle.Box) (pixelStrip, error) {
 		err := r.Planes(ctx, *asset, planes, win, convs, size)
 		return pixelStrip{index.DType, r.Resample.In, r.Resample.InValid}, err
 	}, len(planes) * (size + 1), nil
-}
-
-// otherDType reports whether the part of a stack whose classes are counted has another dtype than the first one.
-func (p *weighing) otherDType(a *catalog.Asset) bool {
-	for k, part := range p.field.Parts {
-		if part != nil {
-			return part.Native != a.Parts[k].Index.DType
-		}
-	}
-	return false
 }
 
 // drawStrip draws the shapes of a strip of an asset as a mask has them: 0 is where none is. For classes all pixels are

@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"io"
@@ -20,27 +21,24 @@ type CellCounts struct {
 
 // WriteWeights writes a file of weights to w: the counts of all rows.
 func WriteWeights(w io.Writer, h rows.WeightsHeader, counts []CellCounts) error {
-	buf, err := beginWeights(&h)
+	head, err := beginWeights(&h)
 	if err != nil {
 		return err
 	}
+	// Writing 64 KiB at a time avoids a second copy of all cells in memory. Flush returns the errors of all writes.
+	out := bufio.NewWriterSize(w, 1<<16)
+	_, _ = out.Write(head)
+	add := func(n uint32) { _, _ = out.Write(binary.LittleEndian.AppendUint32(out.AvailableBuffer(), n)) }
 	for _, r := range counts {
-		buf = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(buf, r.Height), r.Width)
+		add(r.Height)
+		add(r.Width)
 	}
 	for _, r := range counts {
-		for _, c := range r.Cells {
-			buf = binary.LittleEndian.AppendUint32(buf, c)
-		}
-		// Writing 64 KiB at a time avoids a second copy of all cells in memory.
-		if len(buf) > 1<<16 {
-			if _, err := w.Write(buf); err != nil {
-				return err
-			}
-			buf = buf[:0]
+		for _, cell := range r.Cells {
+			add(cell)
 		}
 	}
-	_, err = w.Write(buf)
-	return err
+	return out.Flush()
 }
 
 // beginWeights returns the bytes of a file of weights before the sizes.

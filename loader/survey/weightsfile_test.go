@@ -161,6 +161,11 @@ func TestLargeWeights(t *testing.T) {
 			t.Errorf("%s: %v, want a limit", name, err)
 		}
 	}
+	cut := survey.WeightsPart{Rows: 2, File: io.NewSectionReader(bytes.NewReader(good[:9]), 0, 20)}
+	err := survey.MergeWeights(io.Discard, func(yield func(survey.WeightsPart, error) bool) { yield(cut, nil) })
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a file that was cut since: %v", err)
+	}
 }
 
 // counted is a writer that counts writes.
@@ -190,6 +195,9 @@ func TestWritesOfWeights(t *testing.T) {
 	small := slices.Repeat([]survey.CellCounts{{Height: 1, Width: 1, Cells: []uint32{1}}}, 1000)
 	if survey.WriteWeights(&file, head, small) != nil || file.writes != 1 {
 		t.Errorf("%d writes of 12 KB", file.writes)
+	}
+	if err := survey.WriteWeights(&brittle{0}, head, small); !errors.Is(err, errFull) {
+		t.Errorf("a full disk: %v", err)
 	}
 	head.Classes = []float64{math.NaN()}
 	if survey.WriteWeights(io.Discard, head, nil) == nil {
