@@ -329,7 +329,7 @@ func Point(wkb []byte) (x, y float64, err error) {
 	in := &reader{b: wkb}
 	kind, size, err := in.head()
 	if err == nil && kind != point {
-		err = fault.At(fault.Unsupported, "geometry", 0, "type %d is not a point", kind)
+		err = fault.New(fault.Unsupported, "geometry", "type %d is not a point", kind)
 	}
 	if err == nil {
 		err = in.rings(kind, size, func(p positions) { x, y = p.at(0) })

@@ -2,6 +2,7 @@ package wkb
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -340,6 +341,35 @@ func TestBadGeometries(t *testing.T) {
 	} {
 		if _, err := Match(c.b, NewBox(0, 0, 1, 1), column.Intersects); fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v, want %v", name, err, c.kind)
+		}
+	}
+}
+
+// TestTypes: the seven types of simple features are read, with z and m by a thousand each, and no others; of a polygon
+// that is far away each byte counts.
+func TestTypes(t *testing.T) {
+	box, rest := NewBox(0, 0, 1, 1), make([]byte, 64) // the coordinates of a point, or no parts
+	refused := func(err error, text string) bool {
+		return fault.KindOf(err) == fault.Unsupported && strings.Contains(err.Error(), text)
+	}
+	for code := range uint32(5000) {
+		b := append(binary.LittleEndian.AppendUint32([]byte{1}, code), rest...)
+		kind := code % 1000
+		known, what := kind >= point && kind <= collection && code < 4000, fmt.Sprintf("at 1: type %d:", code)
+		if _, err := Match(b, box, column.Intersects); known != (err == nil) || !known && !refused(err, what) {
+			t.Errorf("type %d: %v", code, err)
+		}
+		if known && kind != point {
+			what = fmt.Sprintf("type %d is not a point", kind)
+		}
+		if _, _, err := Point(b); (known && kind == point) != (err == nil) || err != nil && !refused(err, what) {
+			t.Errorf("the point of type %d: %v", code, err)
+		}
+	}
+	far := polygonOf(rect(20, 20, 21, 21))
+	for n := range far {
+		if _, err := Match(far[:n], box, column.Within); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%d bytes of a polygon: %v", n, err)
 		}
 	}
 }
