@@ -47,7 +47,7 @@ concurrent() {
       ./format/{codec/jpeg,tables/{parquet,query}} ./internal/{accept,crs,lru,procs,reload,trace,zstd,zstd/whole} \
       ./loader/{ledger,resources,shapes,spec,survey} ./proto/chaski/v1 ./store/{catalog/internal/listing,taco/internal/{model,taco2}} \
       ./tools/testkit/{netsim/far,corpus,counted} ./format/codec/openzl \
-      ./bench ./examples/demo-dataset ./tools/{slowstore,testkit/netsim,testkit/netsim/fakes3} ./grpc/upstream \
+      ./bench ./examples/demo-dataset ./tools/{mutants{,/chosen},slowstore,testkit/netsim{,/fakes3}} ./grpc/upstream \
       ./cmd/chaski/{cli,internal/{console,container,raster,serve}} ./source/blobsource/s3)"
 }
 
