@@ -57,12 +57,13 @@ func copied(t *testing.T, name, to string) {
 // has are.
 func TestADirectoryIsListedOnce(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"a.tif.msk", "a.tfw", "b.wld", "other.txt"} {
+	file := filepath.Join(dir, "x")
+	for _, name := range []string{"a.tif.msk", "a.tfw", "b.wld", "other.txt", "x"} {
 		testfile.Write(t, filepath.Join(dir, name), nil)
 	}
 	old := time.Now().Add(-time.Hour)
 	age := func() {
-		if err := os.Chtimes(dir, old, old); err != nil {
+		if err := errors.Join(os.Chtimes(dir, old, old), os.Chtimes(file, old, old)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,6 +89,13 @@ func TestADirectoryIsListedOnce(t *testing.T) {
 	}
 	want("a.tif", ".msk")
 	want("b.tif", "")
+	want("x/a.tif", "")
+	if err := os.Remove(file); err != nil { // which becomes a directory of the same age
+		t.Fatal(err)
+	}
+	testfile.Write(t, filepath.Join(file, "a.tif.msk"), nil)
+	age()
+	want("x/a.tif", ".msk")
 }
 
 // TestBesideStaysBelowRoots: a file beside a raster that a link leads out of the roots is not read.
@@ -118,6 +126,9 @@ func TestNothingBesideParts(t *testing.T) {
 	a, _, err := catalog.OpenAsset(t.Context(), one, path, 0)
 	if err != nil || a.Beside != "" || a.Place.EPSG != 32633 {
 		t.Errorf("%q, %v", a.Beside, err)
+	}
+	if beside := catalog.BesideOf(t.Context(), one, path); beside != "" {
+		t.Errorf("beside the only file lies %q", beside)
 	}
 }
 

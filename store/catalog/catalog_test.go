@@ -412,6 +412,12 @@ func TestCSV(t *testing.T) {
 		catalog.Source{Field: "n"}).Value(t.Context(), 0, 0); err != nil || v.Int != 5 {
 		t.Errorf("tsv: %+v %v", v, err)
 	}
+	folder.Write(t, filepath.Join(dir, "sizes.csv"), "image,height,width\nd/0.tif,9,9\n")
+	plain := folder.Open(t, filepath.Join(dir, "sizes.csv"), catalog.Options{AllColumns: true},
+		catalog.Source{Field: "image"})
+	if sizes, err := plain.Sizes(t.Context(), 0); sizes != nil || err != nil {
+		t.Errorf("sizes of a table: %v, %v", sizes, err)
+	}
 	folder.Write(t, filepath.Join(dir, "latin1.csv"), "s\nCusco\nPer\xfa\n")
 	latin1 := []catalog.Source{{Field: "s"}}
 	if _, err := catalog.Open(t.Context(), filepath.Join(dir, "latin1.csv"), latin1, catalog.Options{}); err == nil ||
@@ -550,7 +556,8 @@ func TestRoots(t *testing.T) {
 	for _, src := range []string{dir, outside, filepath.Join(dir, "ok2/t.csv"),
 		filepath.Join(dir, "ok/../ok2/t.csv"), filepath.Join(dir, "ok/folder"),
 		filepath.Join(dir, "ok/link.tif"), filepath.Join(dir, "ok")} { // the last: it holds a link that leads out
-		if _, err := catalog.Open(t.Context(), src, nil, in); !errors.Is(err, fault.NotFound) {
+		if _, err := catalog.Open(t.Context(), src, nil, in); !errors.Is(err, fault.NotFound) ||
+			!strings.Contains(err.Error(), "outside of the served directories") {
 			t.Errorf("%s: %v", src, err)
 		}
 	}

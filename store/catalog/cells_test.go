@@ -38,10 +38,10 @@ type imageCell struct {
 }
 
 // imageTable writes rows, size in each row group.
-func imageTable(t testing.TB, size int, rows ...imageRow) []byte {
+func imageTable[T any](t testing.TB, size int, rows ...T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[imageRow](&b, parquet.MaxRowsPerRowGroup(int64(size)))
+	w := parquet.NewGenericWriter[T](&b, parquet.MaxRowsPerRowGroup(int64(size)), parquet.DataPageStatistics(false))
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
@@ -141,6 +141,51 @@ func TestCellsBehindNulls(t *testing.T) {
 				t.Errorf("row %d behind %d nulls: %+v, %v", row, nulls, a.Index, err)
 			}
 		}
+	}
+}
+
+// TestCellsThatLack: a column of bytes has rasters if its first value is one, behind nulls, too, or if none has a value
+// and there are paths. Other columns of pictures do not count where no field is given.
+func TestCellsThatLack(t *testing.T) {
+	png, path := pictures(t, 4)[1], "a.png"
+	type row struct {
+		Anim *imageCell `parquet:"anim,optional"`
+		Chip []byte     `parquet:"chip,optional"`
+	}
+	dir := folder.Of(t, "a.png="+string(png), "empty.parquet="+string(imageTable[imageRow](t, 9)), "paths.parquet="+
+		string(imageTable(t, 9, imageRow{Image: &imageCell{Path: &path}}, imageRow{Image: &imageCell{Path: &path}})),
+		"nulls.parquet="+string(imageTable(t, 9, imageRow{}, imageRow{}, imageRow{Chip: png})))
+	writeTable(t, filepath.Join(dir, "gif.parquet"), []row{{&imageCell{Bytes: []byte("GIF89a")}, png}}, nil)
+	for name, c := range map[string]struct {
+		field string
+		want  []int // the heights of rasters, 0 without one
+	}{"empty": {"image", nil}, "paths": {"image", []int{4, 4}}, "nulls": {"chip", []int{0, 0, 4}},
+		"gif": {"", []int{4}}} {
+		var fields []catalog.Source
+		if c.field != "" {
+			fields = []catalog.Source{{Field: c.field}}
+		}
+		table := folder.Open(t, filepath.Join(dir, name+".parquet"), catalog.Options{}, fields...)
+		if table.Len() != int64(len(c.want)) || table.Kind(0) != catalog.Raster {
+			t.Errorf("%s: %d rows of %vs", name, table.Len(), table.Kind(0))
+			continue
+		}
+		for row, height := range c.want {
+			a, err := table.Asset(t.Context(), 0, int64(row))
+			if height == 0 && fault.KindOf(err) != fault.NotFound || height > 0 && (err != nil || a.Index.Height !=
+				height) {
+				t.Errorf("%s, row %d: %+v, %v", name, row, a.Index, err)
+			}
+		}
+	}
+	src := filepath.Join(dir, "nulls.parquet")
+	text := folder.Open(t, src, catalog.Options{}, catalog.Source{Field: "chip", Kind: catalog.Text})
+	if text.Kind(0) != catalog.Text {
+		t.Errorf("strings are %vs", text.Kind(0))
+	}
+	blobs := []catalog.Source{{Field: "images", Blob: "chip"}} // of files that no column names
+	if _, err := catalog.Open(t.Context(), src, blobs, catalog.Options{}); fault.KindOf(err) != fault.NotFound {
+		t.Error(err)
 	}
 }
 
@@ -315,13 +360,16 @@ func TestPatternsOutOfARemoteFolder(t *testing.T) {
 		"d/masks/2_m.png="+png)}
 	for _, pattern := range []string{"../masks/{id}_m.png", "s3://bucket/d/masks/{id}_m.png"} {
 		tab := folder.Open(t, "s3://bucket/d/images", catalog.Options{Opener: store},
-			catalog.Source{Field: "image", Pattern: "{id}.png"}, catalog.Source{Field: "mask", Pattern: pattern})
+			catalog.Source{Field: "image", Pattern: "{id}.png"}, catalog.Source{Field: "mask", Pattern: pattern},
+			catalog.Source{Field: "again", Pattern: pattern})
 		if tab.Len() != 2 {
 			t.Fatalf("%s: %d samples", pattern, tab.Len())
 		}
-		a, err := tab.Asset(t.Context(), 1, 1)
-		if err != nil || a.URI != "s3://bucket/d/masks/2_m.png" {
-			t.Errorf("%s: %q, %v", pattern, a.URI, err)
+		for field := 1; field < 3; field++ {
+			a, err := tab.Asset(t.Context(), field, 1)
+			if err != nil || a.URI != "s3://bucket/d/masks/2_m.png" {
+				t.Errorf("%s: %q, %v", pattern, a.URI, err)
+			}
 		}
 	}
 }

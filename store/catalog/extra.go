@@ -255,9 +255,8 @@ func (t *Table) ScanAt(ctx context.Context, name string, rows []int32, visit fun
 	column, err := t.column(name)
 	if err == nil && t.table != nil && t.table.Files != nil {
 		var values *tables.Vector
-		if values, err = columns.Vector(ctx, column); err == nil {
-			column = columns.InMemory(values)
-		}
+		values, err = columns.Vector(ctx, column)
+		column = columns.InMemory(values)
 	}
 	if err != nil {
 		return 0, fault.WithFile(err, t.src)

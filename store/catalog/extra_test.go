@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/outage"
 )
 
 // columnOf reads a column of a table as strings.
@@ -150,9 +151,10 @@ func TestTimeUnits(t *testing.T) {
 
 // TestGlobOfFiles: a pattern stands for the files that it matches, and for itself where it matches none, or is a file.
 func TestGlobOfFiles(t *testing.T) {
-	dir := folder.Of(t, "a.tif", "b.tif", "c[1].tif", "d.txt")
-	for pattern, names := range map[string][]string{"*.tif": {"a.tif", "b.tif", "c[1].tif"}, "c[1].tif": {"c[1].tif"},
-		"[ab].tif": {"a.tif", "b.tif"}, "x*.tif": {"x*.tif"}, "none/*.tif": {"none/*.tif"}, "a.tif": {"a.tif"}} {
+	dir := folder.Of(t, "a.tif", "b.tif", "c[1].tif", "c1.tif", "d.txt", "sub/e.tif", "none/x.txt=")
+	for pattern, names := range map[string][]string{"*.tif": {"a.tif", "b.tif", "c1.tif", "c[1].tif"},
+		"c[1].tif": {"c[1].tif"}, "sub": {"sub"}, "no[n]e": {"no[n]e"}, "[ab].tif": {"a.tif", "b.tif"},
+		"x*.tif": {"x*.tif"}, "none/*.tif": {"none/*.tif"}, "a.tif": {"a.tif"}} {
 		var want []string
 		for _, name := range names {
 			want = append(want, filepath.Join(dir, name))
@@ -174,7 +176,15 @@ func TestGlobOfObjects(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %s", pattern, got, err, want)
 		}
 	}
+	if got, err := catalog.Glob(t.Context(), unlisted{b}, "s3://bucket/d/*.tif"); !errors.Is(err, outage.Err) {
+		t.Errorf("a store that cannot be listed: %q, %v", got, err)
+	}
 }
+
+// unlisted is a store that cannot be listed.
+type unlisted struct{ bucket }
+
+func (unlisted) List(context.Context, string, func(source.Entry) error) error { return outage.Err }
 
 // TestNamesLikePatterns: a table whose name has the characters of a pattern is that table.
 func TestNamesLikePatterns(t *testing.T) {
@@ -302,8 +312,11 @@ func TestKeysOfTables(t *testing.T) {
 func TestMisplaced(t *testing.T) {
 	dir := t.TempDir()
 	var want []int64
-	for row := range int64(6) {
+	for row := range int64(7) {
 		for field, shift := range map[string]float64{"image": 0, "mask": float64(row % 3 * 100)} {
+			if row == 6 && field == "mask" {
+				continue // it may lack
+			}
 			var b bytes.Buffer
 			o := tog.Options{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8, Tile: 16, Geo: tiff.Geo{EPSG: 32630,
 				Transform: [6]float64{5e5 + shift, 10, 0, 4.6e6, 0, -10}, HasTransform: true}}
@@ -324,7 +337,8 @@ func TestMisplaced(t *testing.T) {
 	if err = errors.Join(err, os.WriteFile(table, b.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	fields := []catalog.Source{{Field: "image", Pattern: "image/{id}.tif"}, {Field: "mask", Pattern: "mask/{id}.tif"}}
+	fields := []catalog.Source{{Field: "image", Pattern: "image/{id}.tif"}, {Field: "mask", Pattern: "mask/{id}.tif",
+		Optional: true}}
 	// A listing does not say it, and to ask a remote table costs requests.
 	for src, want := range map[string][]int64{table: want, dir: nil, "s3://bucket/c.parquet": nil} {
 		files := &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": bucket{dir}}}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
@@ -43,11 +44,13 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	for name, kind := range map[string]fault.Kind{"rows.geojson": fault.Unsupported,
-		"missing.geojson": fault.NotFound} {
-		_, err := catalog.Open(context.Background(), filepath.Join(dir, name),
-			[]catalog.Source{{Field: "image", Column: "path"}}, catalog.Options{})
-		if !errors.Is(err, kind) || !strings.Contains(err.Error(), name) {
+	b := bucket{dir}
+	for name, kind := range map[string]fault.Kind{filepath.Join(dir, "rows.geojson"): fault.Unsupported,
+		filepath.Join(dir, "missing.geojson"): fault.NotFound, filepath.Join(dir, "missing.jp2"): fault.NotFound,
+		"s3://bucket/missing.jp2": fault.Unsupported, "/vsizip/s3://bucket/missing.zip": fault.NotFound} {
+		_, err := catalog.Open(context.Background(), name, []catalog.Source{{Field: "image", Column: "path"}},
+			catalog.Options{Opener: &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{"s3": b}}})
+		if !errors.Is(err, kind) || !strings.Contains(err.Error(), filepath.Base(name)) {
 			t.Errorf("%s as a dataset: %v, want %v", name, err, kind)
 		}
 	}

@@ -400,6 +400,29 @@ func TestOutages(t *testing.T) {
 		Optional: true}
 	forms["labels"] = form{filepath.Join(dir, "images"), []catalog.Source{{Field: "image", Pattern: "{id}.tif"}, labels,
 		{Field: "mask", Pattern: "../masks/{id}.tif"}}, false, false}
+	type lacking struct {
+		Note  *string `parquet:"note,optional"`
+		Photo []byte  `parquet:"photo"`
+	}
+	lack := []lacking{{nil, grey[0]}, {&name, grey[1]}, {nil, grey[0]}}
+	writeTable(t, filepath.Join(dir, "lacking.parquet"), lack, nil)
+	failing(t, "names where rasters lack", 0, func(files source.Opener) (names any, err error) {
+		fields := []catalog.Source{{Field: "note", Kind: catalog.Raster}, {Field: "image"}}
+		table, err := catalog.Open(t.Context(), filepath.Join(dir, "lacking.parquet"), fields,
+			catalog.Options{Opener: files, CacheBytes: 1})
+		if err != nil {
+			return nil, err
+		}
+		defer table.Close()
+		var found []string
+		err = table.ScanIDs(t.Context(), func(_ int64, id string) error {
+			found = append(found, id)
+			return nil
+		})
+		return found, err
+	})
+	forms["doubled"] = form{filepath.Join(dir, "all.parquet"), []catalog.Source{{Field: "image",
+		Pattern: "{kind}/{id}.tif"}, {Field: "first", Pattern: "{kind}/a.tif"}}, false, false}
 	for name, f := range forms {
 		// A text is searched for a byte order mark first.
 		tolerated := map[string]int{"csv": 2, "tsv": 2, "json": 2, "jsonl": 2, "text files": 4, "splits": 2}[name]

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
+	"github.com/chaski-eo/chaski/tools/testkit/outage"
 )
 
 // TestIDsWithoutRasters: a sample is called by its first raster, or by the number of its row where it has none.
@@ -46,6 +48,13 @@ func TestIDsWithoutRasters(t *testing.T) {
 		}
 	}
 	numbers := folder.Open(t, filepath.Join(dir, "n.csv"), catalog.Options{}, n)
+	visits := 0
+	if err := numbers.ScanIDs(t.Context(), func(int64, string) error {
+		visits++
+		return outage.Err
+	}); !errors.Is(err, outage.Err) || visits != 1 {
+		t.Errorf("%d visits of numbers, %v", visits, err)
+	}
 	if !panics(func() { _, _ = numbers.ID(t.Context(), 2) }) {
 		t.Error("a row that is not there has a name")
 	}

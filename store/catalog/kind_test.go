@@ -16,6 +16,12 @@ import (
 // TestKindOfAColumn promises that no single row decides the kind of a column of strings: any order of its rows gives
 // the same kind, or the same refusal.
 func TestKindOfAColumn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	testfile.Write(t, path, []byte("x\n\"\"\nnan\nb.tif\nc.tif\nd\n"))
+	_, err := catalog.Open(t.Context(), path, []catalog.Source{{Field: "x"}}, catalog.Options{})
+	if err == nil || !strings.Contains(err.Error(), `row 2, "b.tif", names a raster and row 1, "nan", does not`) {
+		t.Error(err)
+	}
 	for _, c := range []struct {
 		rows []string
 		kind catalog.Kind // 0: refused

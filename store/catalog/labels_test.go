@@ -15,7 +15,7 @@ import (
 func labelPaths(t *testing.T, src, pattern string, o catalog.Options) (out []string, fingerprint string) {
 	t.Helper()
 	table := folder.Open(t, src, o, catalog.Source{Field: "image", Pattern: "{id}.png"},
-		catalog.Source{Field: "roof", Kind: catalog.Text, Pattern: pattern, Beside: true, Optional: true})
+		catalog.Source{Field: "roof", Pattern: pattern, Beside: true, Optional: true})
 	if table.Kind(1) != catalog.Text {
 		t.Errorf("paths of shapes are %vs", table.Kind(1))
 	}

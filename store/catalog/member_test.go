@@ -37,7 +37,7 @@ func TestMembersOutOfPlace(t *testing.T) {
 		{"a.tacozip::x", blob, 0, 1006, 1006}, {"a.tacozip::x", blob, 0, 1006, 0},
 		{"a.tacozip::x", blob, math.MaxInt64 - 500, 1006, 0}, {"a.tacozip::x", blob, math.MaxInt64 - 500, 1006, -1},
 		{"a.tacozip::x", blob, 10, math.MaxInt64, 0}, {"a.tacozip::x", blob, 10, 1005, 5000},
-		{"a.tacozip::x", blob, 4000, 1006, 5000},
+		{"a.tacozip::x", blob, 4000, 1006, 5000}, {"a.tacozip::x", blob, 0, 1006, 1},
 		{"a.tacozip::x", blob, -1, 1006, 0}, {"a.tacozip::x", blob, 10, -1, 0}, {"a.tif", blob, 10, 1006, 5000},
 	}
 	var b bytes.Buffer

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
@@ -59,6 +60,32 @@ func (g *groundRow) resize(scale int) {
 	g.Scale, g.Height, g.Width = scale, &height, &width
 }
 
+// bound gives the row the bounds of its raster with a transform.
+func (g *groundRow) bound(transform *[6]float64) {
+	place := catalog.NewPlace(0, transform, 8*g.Scale, 4*g.Scale)
+	low, high := place.Corners[0], place.Corners[0]
+	for _, c := range place.Corners {
+		low = crs.Point{min(low[0], c[0]), min(low[1], c[1])}
+		high = crs.Point{max(high[0], c[0]), max(high[1], c[1])}
+	}
+	g.MinX, g.MinY, g.MaxX, g.MaxY = &low[0], &low[1], &high[0], &high[1]
+}
+
+// twins returns two rasters of the same bounds that are skewed along x or y: the columns of each have there what the
+// rows of the other have.
+func twins(alongX bool) (a, b groundRow) {
+	first, other := [6]float64{5e5, 10, 1, 4.6e6, 0, -10}, [6]float64{5e5, 2, 5, 4.6e6, 0, -10} // 8 by 4 pixels
+	if !alongX {
+		first, other = [6]float64{5e5, 10, 0, 4.6e6, 1, -10}, [6]float64{5e5, 10, 0, 4.6e6, -20, 0.5}
+	}
+	for g, transform := range map[*groundRow]*[6]float64{&a: &first, &b: &other} {
+		g.resize(1)
+		g.bound(transform)
+		g.Transform = transform[:]
+	}
+	return a, b
+}
+
 // drawGround draws a row: places that differ by less than half a pixel of 10 m or by much more, upright, turned and
 // rotated, in CRSs of which two have the same numbers.
 func drawGround(r *rapid.T) (g groundRow) {
@@ -80,17 +107,13 @@ func drawGround(r *rapid.T) (g groundRow) {
 	if code := one("code", 32630, -2, 25830, 32631, 4711, math.MaxInt32, 1<<31, -1); code != -2 {
 		n := int64(code)
 		g.EPSG = &n
-	}
-	place := catalog.NewPlace(0, &[6]float64{x, a, b, y, d, e}, 8*g.Scale, 4*g.Scale)
-	low, high := place.Corners[0], place.Corners[0]
-	for _, c := range place.Corners {
-		low = crs.Point{min(low[0], c[0]), min(low[1], c[1])}
-		high = crs.Point{max(high[0], c[0]), max(high[1], c[1])}
+	} else {
+		text := rapid.SampledFrom([]string{"tmerc lon_0=-3 k_0=0.9996 x_0=500000 base=4326",
+			"tmerc lon_0=3 k_0=0.9996 x_0=500000 base=4326", ""}).Draw(r, "parameters")
+		g.CRS = &text
 	}
 	if one("bounds", 1, 0) > 0 {
-		off := one("other bounds", 0, 1000)
-		low[0], high[0] = low[0]+off, high[0]+off
-		g.MinX, g.MinY, g.MaxX, g.MaxY = &low[0], &low[1], &high[0], &high[1]
+		g.bound(&[6]float64{x + one("other bounds", 0, 1000), a, b, y, d, e})
 	}
 	if one("transform", 1, 0) > 0 {
 		g.Transform = []float64{x, a, b, y, d, e}
@@ -152,6 +175,9 @@ func TestMisplacedAgainstAssets(t *testing.T) {
 				a.resize(1)
 				b.resize(2)
 			}
+			if i == 1 || i == 2 {
+				a, b = twins(i == 1)
+			}
 			said[0], said[1] = append(said[0], a), append(said[1], b)
 			rows = append(rows, row{"a", index(&a), a.EPSG, a.CRS, a.Height, a.Width, a.MinX, a.MinY, a.MaxX, a.MaxY,
 				a.Transform, "b", index(&b), b.EPSG, b.CRS, b.Height, b.Width, b.MinX, b.MinY, b.MaxX, b.MaxY,
@@ -200,4 +226,71 @@ func TestMisplacedAgainstAssets(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestColumnsOfPlacesThatLack: a raster lies nowhere without columns of its bounds or its size. Without one of codes it
+// may be in the CRS of another.
+func TestColumnsOfPlacesThatLack(t *testing.T) {
+	type raster struct {
+		URI       string    `parquet:"uri"`
+		Index     []byte    `parquet:"chaski:index"`
+		Height    int64     `parquet:"height"`
+		MaxX      float64   `parquet:"maxx"`
+		Transform []float64 `parquet:"transform,list"`
+	}
+	type bounds struct {
+		MinX float64 `parquet:"minx"`
+		MinY float64 `parquet:"miny"`
+		MaxY float64 `parquet:"maxy"`
+	}
+	type width struct {
+		Width int64 `parquet:"width"`
+	}
+	type other struct {
+		URI    string  `parquet:"other"`
+		Index  []byte  `parquet:"other:chaski:index"`
+		EPSG   int64   `parquet:"other:epsg"`
+		Height int64   `parquet:"other:height"`
+		Width  int64   `parquet:"other:width"`
+		MinX   float64 `parquet:"other:minx"`
+		MinY   float64 `parquet:"other:miny"`
+		MaxX   float64 `parquet:"other:maxx"`
+		MaxY   float64 `parquet:"other:maxy"`
+	}
+	index := blob.Append(nil, &chunk.Index{Bands: 1, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1,
+		DType: chunk.Uint8, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: 1}}})
+	a := raster{"a", index, 1, 5e5 + 10, []float64{5e5, 10, 0, 4.6e6, 0, -10}}
+	b, w := bounds{5e5, 4.6e6 - 10, 4.6e6}, width{1}
+	o := other{"b", index, 32630, 1, 1, 6e5, 4.6e6 - 10, 6e5 + 10, 4.6e6} // 100 km away
+	path := filepath.Join(t.TempDir(), "c.parquet")
+	check := func(name string, placed, apart bool) {
+		t.Helper()
+		table := folder.Open(t, path, catalog.Options{})
+		n := 0
+		err := table.Misplaced(t.Context(), 0, 1, nil, func(int64, error) { n++ })
+		if asset, failed := table.Asset(t.Context(), 0, 0); failed != nil || (asset.Place != nil) != placed ||
+			err != nil || (n == 1) != apart {
+			t.Errorf("%s: place %v, %d rasters elsewhere, %v, %v", name, asset.Place, n, err, failed)
+		}
+	}
+	footer := map[string]string{layout.FieldsKey: `["image", "other"]`}
+	writeTable(t, path, []struct {
+		raster
+		bounds
+		width
+		other
+	}{{a, b, w, o}}, footer)
+	check("all but codes", true, true)
+	writeTable(t, path, []struct {
+		raster
+		width
+		other
+	}{{a, w, o}}, footer)
+	check("one bound", false, false)
+	writeTable(t, path, []struct {
+		raster
+		bounds
+		other
+	}{{a, b, o}}, footer)
+	check("no width", true, false)
 }

@@ -139,6 +139,11 @@ func TestSamplesAmongPartners(t *testing.T) {
 	masks := []catalog.Source{field("image", "{id}.tif"), field("mask", "{id}_m.tif")}
 	labels := []catalog.Source{field("image", "{scene}/{id}.tif"), field("b", "{scene}/{id}_b.tif"),
 		field("label", "{scene}/label.tif")}
+	same := append(slices.Clone(masks), field("same", "{id}.tif"), catalog.Source{Field: "name", Column: "name"})
+	numbered := []catalog.Source{field("image", "{id}.tif"), field("mask", "{id}_m.tif"), field("n", "{id}_n.tif")}
+	shared := []catalog.Source{field("image", "i/{id}.tif"), field("m", "m/{id}.tif"), field("q", "m/{id}_q.tif")}
+	named := []catalog.Source{field("image", "{scene}/{id}.tif"), field("b", "{scene}/b_{id}.tif"),
+		field("label", "{scene}/label.tif")}
 	optional := slices.Clone(masks)
 	optional[1].Optional = true
 	for _, c := range []struct {
@@ -155,6 +160,10 @@ func TestSamplesAmongPartners(t *testing.T) {
 		{labels, "a/1 a/1_b a/label a/label_b", "a/1 a/label", 0, ""},
 		{labels, "a/1 a/1_b a/label b/2 b/2_b b/label b/label_b", "a/1 b/2 b/label", 1, "a/label_b.tif"},
 		{labels, "a/1 a/1_b b/2 b/2_b b/label b/label_b", "b/2 b/label", 1, "a/label.tif"},
+		{same, "a a_m b b_m", "a b", 0, ""}, {same, "a a_m b", "a", 1, "b_m.tif"},
+		{numbered, "a a_m a_n a_m_n", "a", 1, "a_m.tif"}, // a number without a mask
+		{shared, "i/a m/a m/a_q", "i/a", 0, ""},          // m/a_q is the q of a
+		{named, "a/b_x a/x c/b_y c/label c/y", "c/y", 2, "c/b_label.tif"},
 	} {
 		var files []string
 		for name := range strings.FieldsSeq(c.files) {
@@ -185,14 +194,21 @@ func TestSamplesAmongPartners(t *testing.T) {
 func TestErrorsOfPartners(t *testing.T) {
 	dir := folder.Of(t, "i/a.tif", "i/b.tif", "m/a.tif", "m/b.tiff", "n/a.TIF", "n/b.TIF", "s/a.geojson={}",
 		"s/b.GEOJSON={}", "u/A.TIF", "t/a_1.tif", "t/a_2.tif", "q/x_y.tif")
+	for name, text := range map[string]string{"v/a.tif": "", "w/b.tif": ""} {
+		folder.Write(t, filepath.Join(dir, name), text)
+	}
 	image := catalog.Source{Field: "image", Pattern: "i/{id}.tif"}
 	beside := func(pattern string, optional bool) catalog.Source {
 		return catalog.Source{Field: "s", Pattern: pattern, Beside: true, Optional: optional}
 	}
 	field := func(pattern string) catalog.Source { return catalog.Source{Field: "m", Pattern: pattern} }
 	for says, fields := range map[string][]catalog.Source{
-		`but m/b.tiff is there: "m/{id}.*" takes any ending`:                  {image, field("m/{id}.tif")},
-		`missing "fill" of the field keeps them`:                              {image, field("t/{id}_1.tif")},
+		`but m/b.tiff is there: "m/{id}.*" takes any ending`: {image, field("m/{id}.tif")},
+		`missing "fill" of the field keeps them`:             {image, field("t/{id}_1.tif")},
+		`no file v/b.tif for the id "b"; 2 files are missing`: {image, field("v/{id}.tif"),
+			{Field: "other", Pattern: "w/{id}.tif"}},
+		`field "m"`: {image, field("../none/{id}.tif")},
+		`field "s"`: {image, beside("../none/{id}.geojson", true)},
 		`leaves out the samples that lack one: not found`:                     {field("t/{id}_1.tif"), image},
 		`missing "empty" takes samples without a file`:                        {image, beside("s/{id}.geojson", false)},
 		`no file matches the pattern "n/{id}.tif", but "n/a.TIF" does: write`: {image, field("n/{id}.tif")},
@@ -211,5 +227,56 @@ func TestErrorsOfPartners(t *testing.T) {
 		if fault.KindOf(err) == 0 || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
+	}
+}
+
+// TestRowsOfPairs: samples have the order of their paths, and none twice; files outside of the directory are those of
+// the patterns that lead there.
+func TestRowsOfPairs(t *testing.T) {
+	type row struct {
+		ID    string `parquet:"id"`
+		URI   string `parquet:"uri"`
+		Index []byte `parquet:"chaski:index"`
+	}
+	dir := folder.Of(t, "d/t/x/7.tif", "m/7.tif")
+	path := filepath.Join(dir, "d", "c.parquet")
+	field := func(name, pattern string) catalog.Source { return catalog.Source{Field: name, Pattern: pattern} }
+	for _, c := range []struct {
+		uris, want, says string
+		fields           []catalog.Source
+	}{
+		{"b.tif a.tif", "[a.tif b.tif]", "", []catalog.Source{field("x", "{id}.tif")}},
+		{"a.tif a.tif", "", `two files of the pattern "{id}.tif" have the id "a"`,
+			[]catalog.Source{field("x", "{id}.tif")}},
+		{"../m/7.tif", "[../m/7.tif]", "", []catalog.Source{field("x", "*/m/{id}.tif")}},
+		{"", "[t/x/7.tif]", "", []catalog.Source{field("x", "{split}/{site}/{id}.tif"), field("y", "../m/{id}.tif")}},
+	} {
+		src, rows := filepath.Dir(path), []row{}
+		for uri := range strings.FieldsSeq(c.uris) {
+			rows, src = append(rows, row{"stored", uri, nil}), path
+		}
+		writeTable(t, path, rows, nil)
+		table, err := catalog.Open(t.Context(), src, c.fields, catalog.Options{})
+		if err != nil || c.says != "" {
+			if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), c.says) || c.says == "" {
+				t.Errorf("%s: %v, want %q", c.uris, err, c.says)
+			}
+			continue
+		}
+		if got := fmt.Sprint(folder.IDs(t, table)); got != c.want {
+			t.Errorf("%s: samples %s, want %s", c.uris, got, c.want)
+		}
+		data, err := table.Data(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := map[string]bool{}
+		for _, column := range data.Columns() {
+			if names[column.Name] {
+				t.Errorf("%s: two columns are called %s", c.uris, column.Name)
+			}
+			names[column.Name] = true
+		}
+		_ = table.Close()
 	}
 }

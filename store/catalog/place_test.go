@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/crs"
 )
 
 // placed returns an asset of h by w pixels with a transform.
@@ -111,6 +112,7 @@ func TestBoxOfPlace(t *testing.T) {
 		{[6]float64{500, 10, 0, 4600, 0, 10}, north(500, 4640, 10)},
 		{[6]float64{500, 3, 4, 4600, 4, -3}, [6]float64{500, 7, 0, 4616, 0, -7}},
 		{[6]float64{500, -10, 0, 4600, 0, -10}, north(460, 4600, 10)},
+		{[6]float64{500, -3, -4, 4600, -4, 3}, north(472, 4612, 7)},
 	} {
 		box := placed(32630, 4, 4, c.transform).Place.box()
 		if got := box.Transform(4, 4); got != c.want || !box.Boxed {
@@ -138,12 +140,12 @@ func TestPartInMemory(t *testing.T) {
 func TestUnplaced(t *testing.T) {
 	square := [6]float64{500, 10, 0, 4600, 0, -10}
 	for says, a := range map[string]*Asset{
-		"":                  placed(32630, 4, 4, square),
-		"3 ground control":  {GCPs: 3},
-		"does not say":      {},
-		"not name its CRS":  placed(0, 4, 4, square),
-		`"Mine", is not`:    {Place: placed(0, 4, 4, square).Place, CRSName: "Mine"},
-		`"Lambert", is not`: {Place: placed(0, 4, 4, square).Place, CRSName: `PROJCS["Lambert",GEOGCS["x"]]`},
+		"":                     placed(32630, 4, 4, square),
+		"has 1 ground control": {GCPs: 1},
+		"does not say":         {},
+		"not name its CRS":     placed(0, 4, 4, square),
+		`"Mine", is not`:       {Place: placed(0, 4, 4, square).Place, CRSName: "Mine"},
+		`"Lambert", is not`:    {Place: placed(0, 4, 4, square).Place, CRSName: `PROJCS["Lambert",GEOGCS["x"]]`},
 	} {
 		err := a.Unplaced("the sampler needs")
 		if (err != nil) != (says != "") || err != nil && (!strings.Contains(err.Error(), says) ||
@@ -168,13 +170,46 @@ func TestPlaceText(t *testing.T) {
 			t.Errorf("the unit of %d is %s, want %s", code, got, want)
 		}
 	}
-	same := &Place{EPSG: 32630}
 	for _, c := range []struct {
-		other Place
-		want  bool
-	}{{Place{EPSG: 32630}, true}, {Place{EPSG: 32631}, false}, {Place{}, true}} {
-		if same.SameCRS(&c.other) != c.want || c.other.SameCRS(same) != c.want {
-			t.Errorf("%+v beside EPSG:32630: not %v", c.other, c.want)
+		off, pixel crs.Point
+		want       string
+	}{
+		{crs.Point{0.5, -30}, crs.Point{0.1, 10}, "0.5 m (5 pixels) east and 30 m (3 pixels) south"},
+		{crs.Point{0.04, 0.05}, crs.Point{10, 10}, "0.05 m (0.005 pixels) north"},
+		{crs.Point{1, -7}, crs.Point{0, 10}, "7 m (0.7 pixels) south"},
+	} {
+		if got := shift(32630, c.off, c.pixel); got != c.want {
+			t.Errorf("%v is a shift by %s, want %s", c.off, got, c.want)
 		}
+	}
+}
+
+// TestSameCRS: codes are compared with codes, parameters with parameters, and a code with parameters by where both have
+// the raster.
+func TestSameCRS(t *testing.T) {
+	const utm = " k_0=0.9996 x_0=500000 base=4326"
+	const zone30, zone31 = "tmerc lon_0=-3" + utm, "tmerc lon_0=3" + utm
+	at := func(code int, parameters string) *Place {
+		p := placed(code, 4, 4, north(500000, 4600000, 10)).Place
+		p.CRS = parameters
+		return p
+	}
+	for _, c := range []struct {
+		a, b *Place
+		want bool
+	}{
+		{at(32630, ""), at(32630, ""), true}, {at(32630, ""), at(32631, ""), false}, {at(32630, ""), at(0, ""), true},
+		{at(0, ""), at(0, ""), true}, {at(0, zone30), at(0, ""), true}, {at(0, zone30), at(0, zone30), true},
+		{at(0, zone30), at(0, zone31), false}, {at(32630, ""), at(0, zone30), true},
+		{at(32630, ""), at(0, zone31), false}, {at(1, ""), at(0, zone31), true}, // no such code
+	} {
+		if c.a.SameCRS(c.b) != c.want || c.b.SameCRS(c.a) != c.want {
+			t.Errorf("%v and %v: want %v", c.a, c.b, c.want)
+		}
+	}
+	// Only where the raster with the code lies, because numbers of the other CRS may say anything.
+	far := placed(0, 4, 4, north(9e9, 9e9, 1)).Place
+	if far.CRS = zone31; far.SameCRS(at(32630, "")) || at(32630, "").SameCRS(far) {
+		t.Error("parameters of another zone are the same far away")
 	}
 }

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -78,7 +79,8 @@ func TestSplitsOfAFolder(t *testing.T) {
 		}
 	}
 	_, err := catalog.Open(t.Context(), dir, []catalog.Source{image, n}, catalog.Options{Columns: []string{"n"}})
-	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), `Rows(split="test")`) {
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "test/metadata.csv and "+
+		`train/metadata.csv are of several splits: pick one by split (Rows(split="test"))`) {
 		t.Errorf("splits that nobody asked for: %v", err)
 	}
 	one := folder.Open(t, folder.Of(t, files[:2]...), catalog.Options{Columns: []string{"n"}}, image, n)
@@ -245,14 +247,15 @@ func (r countedFile) ReadAt(ctx context.Context, p []byte, off int64) error {
 // TestPageCounter: a counter counts the bytes of pages that reading the rasters of cells takes, each page once while it
 // stays in memory; a table whose pages all fit has no counter.
 func TestPageCounter(t *testing.T) {
-	var rows []imageRow
-	for range 12 {
-		rows = append(rows, imageRows(pictures(t, 60)[0])...)
+	type plain struct { // whose pages hold nothing but the cells
+		Chip  []byte `parquet:"chip,plain"`
+		Label int64  `parquet:"label"`
 	}
+	rows := slices.Repeat([]plain{{pictures(t, 60)[0], 0}}, 12)
 	src := filepath.Join(folder.Of(t, "t.parquet="+string(imageTable(t, 3, rows...))), "t.parquet")
 	field := catalog.Source{Field: "chip"}
 	small := catalog.Options{CacheBytes: 30 << 10}
-	counted := folder.Open(t, src, small, field)
+	counted := folder.Open(t, src, small, field, catalog.Source{Field: "label"})
 	counter, err := counted.NewPageCounter(t.Context())
 	if err != nil || counter == nil || !counter.Counts(0) || counter.Counts(1) {
 		t.Fatalf("%+v, %v", counter, err)
@@ -262,7 +265,7 @@ func TestPageCounter(t *testing.T) {
 	table := folder.Open(t, src, small, field, catalog.Source{Field: "label"})
 	before := files.bytes.Load()
 	var requests, total int64
-	for _, row := range []int64{3, 4, 5, 11, 7, 0, 1, 0, 3} {
+	for _, row := range []int64{3, 4, 5, 11, 7, 0, 1, 0, 3, 7, 3, 11, 7, 11, 3} {
 		n, size, err := counter.Read(t.Context(), 0, row)
 		if err != nil {
 			t.Fatal(err)
@@ -279,7 +282,7 @@ func TestPageCounter(t *testing.T) {
 		}
 	}
 	// A header of a page, of at most 64 bytes, may be read by itself.
-	if got := files.bytes.Load() - before; got < total || got > total+64*requests || requests != 5 {
+	if got := files.bytes.Load() - before; got < total || got > total+64*requests || requests != 7 {
 		t.Errorf("%d bytes are counted in %d requests, and %d are read", total, requests, got)
 	}
 	for i, row := range []int64{5, 9, 0} { // the first raster stands for all
@@ -297,6 +300,7 @@ func TestPageCounter(t *testing.T) {
 	table.Announce(0, 5)()
 	table.Announce(1, 5)()
 	counter.Announce(0, 5)()
+	counter.Announce(1, 5)()
 	all := folder.Open(t, src, catalog.Options{}, field)
 	if file, most := all.PageBytes(); file != "" || most != 0 || all.Announces() {
 		t.Errorf("pages that fit: %d bytes of %s, announced %v", most, file, all.Announces())
@@ -305,6 +309,82 @@ func TestPageCounter(t *testing.T) {
 	if none, err := all.NewPageCounter(t.Context()); none != nil || err != nil {
 		t.Errorf("pages that fit: %+v, %v", none, err)
 	}
+}
+
+// TestPagesThatFit: pages count where the cache is smaller than what the file stores of the column. A counter has the
+// first raster in a cell that can be read, if there is one.
+func TestPagesThatFit(t *testing.T) {
+	large, path := pictures(t, 60)[0], "a.tif"
+	broken := append([]byte("II*\x00"), make([]byte, 4000)...)
+	dir := folder.Of(t, "a.tif")
+	src := filepath.Join(dir, "t.parquet")
+	field := catalog.Source{Field: "image"}
+	for name, c := range map[string]struct {
+		rows  []imageRow
+		first int // the row that stands for all; -1: none
+	}{"rasters": {imageRows(large, large), 0}, "broken ones": {imageRows(broken, broken), -1},
+		"a file": {[]imageRow{{&imageCell{Path: &path}, nil, 0}, {&imageCell{Bytes: large}, nil, 1}}, 1}} {
+		testfile.Write(t, src, imageTable(t, 2, c.rows...))
+		stored := storedBytes(t, src, "image", "bytes")
+		for less := range int64(2) {
+			table := folder.Open(t, src, catalog.Options{CacheBytes: 2*stored - 2*less}, field)
+			counter, err := table.NewPageCounter(t.Context())
+			if err != nil || (counter != nil) != (less == 1 && c.first >= 0) {
+				t.Errorf("%s, %d bytes less: %+v, %v", name, less, counter, err)
+			}
+			if _, n := table.PageBytes(); (n > 0) != (less == 1) {
+				t.Errorf("%s, %d bytes less: pages of %d bytes", name, less, n)
+			}
+			if counter != nil {
+				a, err := table.Asset(counter.With(t.Context()), 0, 0)
+				if err != nil || a.Index.Height != 60 { // of the first in a cell
+					t.Errorf("%s: %+v, %v", name, a.Index, err)
+				}
+			} else if less == 1 {
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				if _, err := table.NewPageCounter(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("%s, canceled: %v", name, err)
+				}
+			}
+		}
+	}
+	b := bucket{dir}
+	testfile.Write(t, src, imageTable(t, 1, imageRows(large, large, large, large)...))
+	var bytes []int64 // servers are asked for 64 KiB, or for what the file has
+	for _, src := range []string{src, "s3://bucket/t.parquet"} {
+		o := catalog.Options{CacheBytes: 2 << 10, Opener: &openers.Mux{Files: &openers.Files{},
+			Schemes: map[string]source.Opener{"s3": b}}}
+		counter, err := folder.Open(t, src, o, catalog.Source{Field: "chip"}).NewPageCounter(t.Context())
+		if err != nil || counter == nil {
+			t.Fatal(err)
+		}
+		_, n, err := counter.Read(t.Context(), 0, 1)
+		if bytes = append(bytes, n); err != nil {
+			t.Error(err)
+		}
+	}
+	if bytes[0] < 3600 || bytes[0] > 4000 || bytes[1] <= bytes[0] {
+		t.Errorf("%d bytes are read of a file, %d of an object", bytes[0], bytes[1])
+	}
+}
+
+// storedBytes returns the bytes that a Parquet file stores of a column, by its footer.
+func storedBytes(t *testing.T, path string, column ...string) (total int64) {
+	t.Helper()
+	data := testfile.Read(t, path)
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range file.Metadata().RowGroups {
+		for _, c := range group.Columns {
+			if slices.Equal(c.MetaData.PathInSchema, column) {
+				total += c.MetaData.TotalCompressedSize
+			}
+		}
+	}
+	return total
 }
 
 // TestLegends: classes have the colours and names of the file, and before them those of the metadata beside it. A
@@ -368,6 +448,10 @@ func TestFieldsOfACatalog(t *testing.T) {
 		if table := folder.Open(t, src, catalog.Options{}, catalog.Source{Field: "x"}); src == pairs &&
 			table.Fields() != 1 {
 			t.Errorf("one field of pairs: %d", table.Fields())
+		}
+		_, err := catalog.Open(t.Context(), src, []catalog.Source{{Field: "x", Column: "nowhere"}}, catalog.Options{})
+		if fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%s has another column: %v", src, err)
 		}
 		if table := folder.Open(t, src, catalog.Options{}); table.OfImages() != (src != pairs) {
 			t.Errorf("%s: of images is %v", src, table.OfImages())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,6 +95,9 @@ func TestBesideRules(t *testing.T) {
 		"nodata of bits": {write(2, tog.Options{DType: chunk.Int64}), ".tif.aux.xml",
 			pam(number(1<<53+1), number(1<<53+1)), true,
 			func(a *catalog.Asset, _ *catalog.Meta) bool { return *a.Index.NoDataBits == 1<<53+1 }},
+		"bits of one band": {write(2, tog.Options{DType: chunk.Int64}), ".tif.aux.xml", pam(number(1<<53+1), ""), true,
+			nil},
+		"a zero of one band": {write(2, tog.Options{DType: chunk.Int64}), ".tif.aux.xml", pam(zero, ""), true, nil},
 		"two of bits": {write(2, tog.Options{DType: chunk.Int64}), ".tif.aux.xml", pam(number(1<<53), number(1<<53+1)),
 			true, nil},
 		"colours and alpha": {rgba, ".tif.aux.xml", pam("<ColorInterp>Red</ColorInterp>", "", "",
@@ -240,13 +244,15 @@ func TestNamesAreKept(t *testing.T) {
 	}
 	large, stale := t.TempDir(), false
 	for i := range 1000 {
-		folder.Write(t, filepath.Join(large, fmt.Sprint(i)), "")
+		folder.Write(t, filepath.Join(large, fmt.Sprintf("c%d.txt", i)), "")
 	}
 	for i := 0; i < 100 && !stale; i++ {
-		catalog.BesideOf(t.Context(), &openers.Files{}, filepath.Join(large, "a.tif"))
-		folder.Write(t, filepath.Join(large, fmt.Sprintf("c%d.tfw", i)), "")
-		path := filepath.Join(large, fmt.Sprintf("c%d.tif", i))
-		stale = catalog.BesideOf(t.Context(), &openers.Files{}, path) == ""
+		path := filepath.Join(large, fmt.Sprintf("c%d", i))
+		catalog.BesideOf(t.Context(), &openers.Files{}, path+".tif")
+		if err := os.Rename(path+".txt", path+".tfw"); err != nil {
+			t.Fatal(err)
+		}
+		stale = catalog.BesideOf(t.Context(), &openers.Files{}, path+".tif") == ""
 	}
 	if !stale {
 		t.Error("a large directory is listed again after each change")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 )
@@ -28,7 +29,8 @@ func TestRemoteStores(t *testing.T) {
 	b := bucket{folder.Of(t, zarrStore("d/b.zarr", "n y x", 2, 4, 4), zarrStore("d/a.zarr", "n y x", 3, 4, 4),
 		"d/a.zarr/c/x=",
 		"d/readme.txt=", zarrStore("e/a.zarr", "y x", 4, 4), zarrStore("e/b.zarr", "n y x", 2, 4, 4),
-		zarrStore("f/a.zarr", "n y x", 65537, 4, 4), "g/1.tif=", zarrStore("g/a.zarr", "n y x", 2, 4, 4))}
+		zarrStore("f/a.zarr", "n y x", 65537, 4, 4), zarrStore("h/a.zarr", "n y x", 65536, 4, 4),
+		"g/1.tif=", zarrStore("g/a.zarr", "n y x", 2, 4, 4))}
 	o := catalog.Options{Opener: b}
 	want := []string{"a.zarr::0", "a.zarr::1", "a.zarr::2", "b.zarr::0", "b.zarr::1"}
 	for _, name := range []string{"s3://bucket/d", "s3://bucket/d/*.zarr"} {
@@ -51,6 +53,9 @@ func TestRemoteStores(t *testing.T) {
 	if _, err := catalog.Open(t.Context(), "s3://bucket/f", nil, o); fault.KindOf(err) != fault.Limit {
 		t.Errorf("65537 images: %v", err)
 	}
+	if n := folder.Open(t, "s3://bucket/h", o, catalog.Source{Field: "image"}).Len(); n != 65536 {
+		t.Errorf("%d samples of 65536 images", n)
+	}
 	table := folder.Open(t, "s3://bucket/g", o, catalog.Source{Field: "image"})
 	if got := folder.IDs(t, table); !slices.Equal(got, []string{"1.tif"}) {
 		t.Errorf("beside a raster: %q", got)
@@ -64,7 +69,8 @@ func TestRemoteStores(t *testing.T) {
 func TestArraysOfStores(t *testing.T) {
 	const group = `/zarr.json={"zarr_format":3,"node_type":"group","attributes":{}}`
 	dir := folder.Of(t, "d/a.zarr"+group, zarrStore("d/a.zarr/nir", "y x", 4, 5),
-		zarrStore("d/a.zarr/red", "y x", 4, 5), "d/b.zarr"+group, zarrStore("d/b.zarr/red", "y x", 4, 5), "d/c.txt=")
+		zarrStore("d/a.zarr/red", "y x", 4, 5), "d/b.zarr"+group, zarrStore("d/b.zarr/red", "y x", 4, 5), "d/c.txt=",
+		"d/e.tif")
 	open := func(pattern string, o catalog.Options) (*catalog.Table, error) {
 		field := catalog.Source{Field: "image", Pattern: pattern}
 		return catalog.Open(t.Context(), filepath.Join(dir, "d"), []catalog.Source{field}, o)
@@ -95,6 +101,9 @@ func TestArraysOfStores(t *testing.T) {
 	folder.Write(t, filepath.Join(dir, "d", "b.zarr", "zarr.json"), "{")
 	if _, err := open("{id}.zarr::{band}", catalog.Options{}); fault.KindOf(err) == 0 {
 		t.Errorf("a broken store: %v", err)
+	}
+	if table, err := open("{id}.zarr", catalog.Options{}); err != nil || table.Len() != 2 || table.Close() != nil {
+		t.Errorf("a broken store that is a sample: %v", err)
 	}
 	if folder.Open(t, folder.Of(t, "a.tif"), catalog.Options{}).HasStores() {
 		t.Error("a raster is a store")
@@ -142,6 +151,47 @@ func TestImagesOfStores(t *testing.T) {
 		_, err := catalog.Open(t.Context(), filepath.Join(dir, src), fields[:2], catalog.Options{})
 		if fault.KindOf(err) != kind {
 			t.Errorf("%s: %v, want %v", src, err, kind)
+		}
+	}
+}
+
+// TestStoresOfTables: null and other text is no store, and a store that cannot be read is one. Its first image stands
+// for it.
+func TestStoresOfTables(t *testing.T) {
+	dir := folder.Of(t, zarrStore("a.zarr", "n y x", 2, 4, 4), zarrStore("b.zarr", "y x", 4, 4),
+		zarrStore("x/1.zarr", "n y x", 2, 4, 4), zarrStore("x/2.zarr", "n y x", 1, 4, 4),
+		zarrStore("y/1.zarr", "n y x", 2, 5, 4), zarrStore("y/2.zarr", "n y x", 1, 5, 4),
+		"a.csv=x\na.zarr\n", "null.csv=x,n\n,1\nb.zarr,2\n", "none.csv=x\nnone.zarr\n")
+	x := catalog.Source{Field: "x", Kind: catalog.Raster}
+	for name, c := range map[string]struct {
+		field  catalog.Source
+		stores bool
+		rows   int64
+	}{"a.csv": {catalog.Source{Field: "x", Kind: catalog.Text}, false, 1}, "null.csv": {x, true, 2},
+		"none.csv": {x, true, 1}} {
+		table := folder.Open(t, filepath.Join(dir, name), catalog.Options{}, c.field)
+		if table.HasStores() != c.stores || table.Len() != c.rows {
+			t.Errorf("%s: stores %v, %d rows", name, table.HasStores(), table.Len())
+		}
+	}
+	uri := filepath.Join(dir, "a.zarr")
+	a, err := catalog.OpenStore(t.Context(), &openers.Files{}, uri, "x", "", "", 0)
+	if err != nil || a.Index.Blocks.Image != 0 {
+		t.Errorf("%+v, %v", a.Index, err)
+	}
+	pairs := folder.Open(t, dir, catalog.Options{}, catalog.Source{Field: "x", Pattern: "x/{id}.zarr"},
+		catalog.Source{Field: "y", Pattern: "y/{id}.zarr"})
+	for row, want := range []string{"y/1.zarr", "y/1.zarr", "y/2.zarr"} {
+		if a, err := pairs.Asset(t.Context(), 1, int64(row)); err != nil || a.URI != filepath.Join(dir, want) {
+			t.Errorf("row %d: %s, %v, want %s", row, a.URI, err, want)
+		}
+	}
+	table := folder.Open(t, filepath.Join(dir, "a.csv"), catalog.Options{CacheBytes: 1}, x) // which keeps no asset
+	_, one, _ := strings.Cut(zarrStore("a.zarr", "n y x", 1, 4, 4), "=")
+	folder.Write(t, filepath.Join(uri, "zarr.json"), one)
+	for row, kind := range []fault.Kind{0, fault.Corrupt} {
+		if a, err := table.Asset(t.Context(), 0, int64(row)); fault.KindOf(err) != kind {
+			t.Errorf("image %d of the store that has one now: %+v, %v", row, a.Index, err)
 		}
 	}
 }

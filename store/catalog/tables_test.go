@@ -65,12 +65,17 @@ func TestFooters(t *testing.T) {
 		"an empty listing": {layout.ListedKey, "{}", 0},
 		"a pattern":        {layout.ListedKey, `{"patterns": ["./{id}.tif"]}`, 0},
 		"no pattern":       {layout.ListedKey, `{"patterns": ["{id"]}`, fault.NotFound},
+		"another pattern":  {layout.ListedKey, `{"patterns": ["x/{id}.tif"]}`, 0}, // of no file that is there
 	} {
 		path := filepath.Join(dir, "c.parquet")
 		writeTable(t, path, []row{{"a.tif", nil}}, map[string]string{c.key: c.value})
 		table, err := catalog.Open(t.Context(), path, []catalog.Source{{Field: "image"}}, catalog.Options{})
 		if err == nil {
 			_, err = table.Asset(t.Context(), 0, 0)
+			if key := map[bool]string{false: "a.tif", true: "row 0"}[name == "another pattern"]; name != "a pattern" &&
+				fmt.Sprint(keysOf(t, table)) != "["+key+"]" {
+				t.Errorf("%s: keys %q", name, keysOf(t, table))
+			}
 			_ = table.Close()
 		}
 		if (err != nil) != (c.kind != 0) || c.kind == fault.Corrupt && fault.KindOf(err) != c.kind {
@@ -103,9 +108,16 @@ func TestColumnsOfCatalogs(t *testing.T) {
 		}
 		for _, fields := range [][]catalog.Source{nil, {{Field: "image"}}} {
 			table := folder.Open(t, path, catalog.Options{}, fields...)
+			data, err := table.Data(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data.Index("height") < 0 { // which it stores
+				t.Errorf("%s: data of %+v", name, data.Columns())
+			}
 			for column, want := range want {
-				if got := table.HasColumn(column); got != (want != "") || got && fmt.Sprint(values(t, table,
-					column)) != want {
+				if got := table.HasColumn(column); got != (want != "") || got != (data.Index(column) >= 0) || got &&
+					fmt.Sprint(values(t, table, column)) != want {
 					t.Errorf("%s: %s is there: %v, want %s", name, column, got, want)
 				}
 			}
@@ -144,6 +156,36 @@ func TestMetadataOfRasters(t *testing.T) {
 			}
 		}
 		_ = table.Close()
+	}
+}
+
+// TestMetadataOfPictures: the table in a folder of pictures has its samples, and those in folders below it where
+// several fields are asked for. A folder without pictures, or with a raster, has its own.
+func TestMetadataOfPictures(t *testing.T) {
+	png := string(pictures(t, 4)[1])
+	for name, c := range map[string]struct {
+		files    []string
+		one, two int64 // samples of one field, and of two; -1: none are found
+	}{
+		"own":      {[]string{"a.png=" + png, "b.png=" + png, "metadata.csv=file_name,n\na.png,1\n"}, 1, 1},
+		"below":    {[]string{"x/a.png=" + png, "x/b.png=" + png, "x/metadata.csv=file_name,n\na.png,1\n"}, 2, 1},
+		"no files": {[]string{"metadata.csv=file_name,n\na.png,1\n"}, 1, 1},
+		"a raster": {[]string{"a.tif", "metadata.csv=file_name,n\na.tif,1\na.tif,2\n"}, 1, -1},
+	} {
+		fields := []catalog.Source{{Field: "image"}, {Field: "n"}}
+		for i, want := range []int64{c.one, c.two} {
+			got := int64(-1)
+			table, err := catalog.Open(t.Context(), folder.Of(t, c.files...), fields[:i+1], catalog.Options{})
+			if err == nil && (i == 0 || table.Kind(1) == catalog.Int) {
+				got = table.Len()
+			}
+			if err == nil {
+				_ = table.Close()
+			}
+			if got != want {
+				t.Errorf("%s, %d fields: %d samples, want %d, %v", name, i+1, got, want, err)
+			}
+		}
 	}
 }
 
@@ -262,9 +304,13 @@ func TestPartsOfPaths(t *testing.T) {
 		catalog.Raster {
 		t.Errorf("paths %s", got)
 	}
-	for _, name := range []string{"score", "when", "none"} {
-		_, err := catalog.Open(t.Context(), path, []catalog.Source{{Field: "x", Pattern: "{" + name + "}.tif"}},
-			catalog.Options{})
+	many := "" // names
+	for i := range 100 {
+		many += fmt.Sprintf("{n%d}", i)
+	}
+	for name, pattern := range map[string]string{"score": "{score}.tif", "when": "{when}.tif", "none": "{none}.tif",
+		"100 names": many} {
+		_, err := catalog.Open(t.Context(), path, []catalog.Source{{Field: "x", Pattern: pattern}}, catalog.Options{})
 		if fault.KindOf(err) == 0 || !strings.Contains(err.Error(), name) {
 			t.Errorf("a path of %s: %v", name, err)
 		}
@@ -318,7 +364,8 @@ func TestImageOfATable(t *testing.T) {
 		table := folder.Open(t, path, catalog.Options{}, catalog.Source{Field: "photo"})
 		_, err := table.Asset(t.Context(), 0, 1)
 		kind := map[bool]fault.Kind{true: fault.Unsupported, false: fault.Corrupt}[bad == "hello"]
-		if fault.KindOf(err) != kind || strings.Contains(err.Error(), `like "hell"`) != (bad == "hello") {
+		if fault.KindOf(err) != kind || strings.Contains(err.Error(), `like "hell"`) != (bad == "hello") ||
+			bad == "hello" && !strings.Contains(err.Error(), "sample 1/photo header at 0: its bytes") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -348,6 +395,29 @@ func TestRowsOfCatalogs(t *testing.T) {
 	path := filepath.Join(dir, "c.parquet")
 	writeTable(t, path, rows, nil)
 	table := folder.Open(t, path, catalog.Options{})
+	if sizes, err := table.Sizes(t.Context(), 0); sizes != nil || err != nil {
+		t.Errorf("sizes without columns: %v, %v", sizes, err)
+	}
+	type tall struct {
+		row
+		Height int64  `parquet:"height"`
+		Names  string `parquet:"chaski:bands"`
+	}
+	named := filepath.Join(dir, "named.parquet")
+	writeTable(t, named, []tall{{rows[0], 1, "["}, {rows[0], 1, `["a"]`}, {rows[0], 1, ""}}, nil)
+	half := folder.Open(t, named, catalog.Options{})
+	if sizes, err := half.Sizes(t.Context(), 0); sizes != nil || err != nil {
+		t.Errorf("sizes of heights alone: %v, %v", sizes, err)
+	}
+	for i, kind := range []fault.Kind{fault.Corrupt, 0, 0} {
+		a, err := half.Asset(t.Context(), 0, int64(i))
+		if fault.KindOf(err) != kind || (i == 1) != (len(a.Names) == 1) {
+			t.Errorf("names of row %d: %q, %v", i, a.Names, err)
+		}
+	}
+	if steps, err := half.CountSteps(t.Context(), 0, 1); err != nil || steps.Of != 3 {
+		t.Errorf("steps %+v, %v", steps, err)
+	}
 	for i := range rows {
 		a, err := table.Asset(t.Context(), 0, int64(i))
 		if err != nil || a.Index.Height != []int{1, 1, 2}[i] || a.Member != "" {
@@ -392,7 +462,8 @@ func TestLinkedTables(t *testing.T) {
 		for _, roots := range [][]string{nil, {dir}} {
 			table, err := catalog.Open(t.Context(), filepath.Join(dir, src), []catalog.Source{{Field: field}},
 				catalog.Options{Roots: roots, Columns: []string{"split"}})
-			if (fault.KindOf(err) == fault.NotFound) != (roots != nil) || (err == nil) != (roots == nil) {
+			if (err == nil) != (roots == nil) || err != nil && (fault.KindOf(err) != fault.NotFound ||
+				!strings.Contains(err.Error(), "outside of the served directories")) {
 				t.Errorf("%s below %q: %v", src, roots, err)
 			}
 			if err == nil {

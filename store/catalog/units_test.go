@@ -11,17 +11,23 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/blob"
+	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
+	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // heavy is a virtual raster of 1 MiB.
 type heavy struct{ Virtual }
 
-func (heavy) Cost() int64 { return 1 << 20 }
+func (heavy) Cost() int64          { return 1 << 20 }
+func (heavy) Legend() chunk.Legend { return chunk.Legend{Names: []string{"water"}} }
 
 // TestCost: an asset costs what it keeps, and little more.
 func TestCost(t *testing.T) {
@@ -46,23 +52,33 @@ func TestCost(t *testing.T) {
 
 // TestVirtualRastersThatChange: a virtual raster has the length that its listing says.
 func TestVirtualRastersThatChange(t *testing.T) {
-	before := OpenVirtual
-	defer func() { OpenVirtual = before }()
+	opens := OpenVirtual
+	defer func() { OpenVirtual = opens }()
 	OpenVirtual = func(_ context.Context, _ source.Opener, r source.Reader, _ string, _ int) (Asset, Meta, error) {
 		return Asset{Index: &chunk.Index{Blocks: &chunk.Blocks{Array: heavy{}}}, Size: r.Size()},
 			Meta{Format: magic.VRT}, nil
 	}
-	path := filepath.Join(t.TempDir(), "a.vrt")
-	for text, want := range map[string]fault.Kind{"<VRTDataset/>": 0, "<VRTDataset></VRTDataset>": fault.Corrupt} {
-		testfile.Write(t, path, []byte("<VRTDataset/>"))
-		table, err := Open(t.Context(), filepath.Dir(path), nil, Options{})
+	const before, after = "<VRTDataset/>", "<VRTDataset></VRTDataset>"
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.vrt")
+	testfile.Write(t, filepath.Join(dir, "t.csv"), []byte("image\na.vrt\n"))
+	for _, c := range []struct {
+		src, before, after string
+		want               fault.Kind
+	}{
+		{"", before, before, 0}, {"", before, after, fault.Corrupt}, {"", "x", after, fault.Corrupt},
+		{"t.csv", before, after, 0}, // which knows no size
+	} {
+		testfile.Write(t, path, []byte(c.before))
+		table, err := Open(t.Context(), filepath.Join(dir, c.src), nil, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		testfile.Write(t, path, []byte(text))
+		testfile.Write(t, path, []byte(c.after))
 		a, err := table.Asset(t.Context(), 0, 0)
-		if fault.KindOf(err) != want || err == nil && (!IsVirtual(a.Index) || !a.HasLegend()) {
-			t.Errorf("%s: %+v, %v", text, a.Index, err)
+		if fault.KindOf(err) != c.want || err == nil && (!IsVirtual(a.Index) || !a.HasLegend() ||
+			len(a.Legend(t.Context(), nil, nil).Names) != 1) {
+			t.Errorf("%s in %q: %+v, %v", c.after, c.src, a.Index, err)
 		}
 		_ = table.Close()
 	}
@@ -185,6 +201,7 @@ func TestGroundOfSystems(t *testing.T) {
 		{"small pixels", at(32630, 500000, 4600000, 1), at(32630, 500003, 4600000, 1),
 			"it is shifted by 3 m (3 pixels) east"},
 		{"another extent", utm, at(32630, 500000, 4600000, 20), "the extents differ"},
+		{"skewed", utm, placed(32630, 4, 4, [6]float64{500100, 11, 1, 4600000, 0, -10}), "the extents differ"},
 	} {
 		err := SameGround(c.first, c.other)
 		if (err != nil) != (c.says != "") || err != nil && (fault.KindOf(err) != fault.Misplaced ||
@@ -198,5 +215,77 @@ func TestGroundOfSystems(t *testing.T) {
 	high := crs.Point{1, 1}
 	if !within([]crs.Point{{1, 1}}, crs.Point{}, high) || within([]crs.Point{{1, 1.5}}, crs.Point{}, high) {
 		t.Error("a limit holds for what lies on it")
+	}
+}
+
+// TestRepeatedRows: the rows of samples of many images are charged, and bounded.
+func TestRepeatedRows(t *testing.T) {
+	budgeted, err := budget.New(1<<20, nil).Open(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer budgeted.Close()
+	ctx := budget.With(t.Context(), budgeted)
+	table := &Table{fields: make([]fieldColumns, 3)}
+	if err := table.repeat(ctx, []int64{400, 600}); err != nil || table.n != 1000 || table.images[400] != 0 {
+		t.Errorf("%d rows, %v", table.n, err)
+	}
+	made := 4*len(table.images) + 8*len(table.order)
+	for i := range table.fields {
+		made += 8 * len(table.fields[i].rows)
+	}
+	if held := int(budgeted.Held()); held < made || held > made+made/8 {
+		t.Errorf("%d bytes are charged for %d", held, made)
+	}
+	for n, says := range map[int64]string{1 << 17: budget.Flag, 1<<32 + 1: "4294967297 rows, at most 4294967296"} {
+		if err := table.repeat(ctx, []int64{n}); fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(),
+			says) {
+			t.Errorf("%d rows: %v", n, err)
+		}
+	}
+}
+
+// TestNamesOfACanceledOpening: the names of a directory whose listing was given up are asked for again.
+func TestNamesOfACanceledOpening(t *testing.T) {
+	dir := t.TempDir()
+	testfile.Write(t, filepath.Join(dir, "a.tif.msk"), nil)
+	roots := openers.RootsOf(&openers.Files{})
+	table := context.WithValue(t.Context(), namesKey{}, lru.New[string, sidecar.Names](1<<20))
+	canceled, cancel := context.WithCancel(table)
+	release := HoldListing(t, dir)
+	cancel()
+	if names := namesFor(canceled, roots, dir); names != nil {
+		t.Errorf("a listing that hangs found %v", names)
+	}
+	release()
+	if names := namesFor(table, roots, dir); len(names) != 1 {
+		t.Errorf("afterwards %v", names)
+	}
+}
+
+// TestStepsThatAreCounted: counting ends after some assets where one has enough steps, and else with the last.
+func TestStepsThatAreCounted(t *testing.T) {
+	steps := []int{1, 3, 1, 2, 1}
+	blobs := make([]string, len(steps))
+	for i, n := range steps {
+		x := chunk.Index{Bands: n, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1, DType: chunk.Uint8,
+			Predictor: chunk.NoPredictor, Times: n, Ranges: make([]chunk.Range, n)}
+		for k := range x.Ranges {
+			x.Ranges[k] = chunk.Range{Off: int64(k), Len: 1}
+		}
+		blobs[i] = string(blob.Append(nil, &x))
+	}
+	table := &Table{n: int64(len(steps)), fields: []fieldColumns{{blobs: []*columns.Column{uris(blobs)}}}}
+	for _, c := range []struct {
+		enough int
+		most   int64
+		want   StepCount
+	}{
+		{2, 2, StepCount{3, 1, 2}}, {3, 1, StepCount{3, 1, 2}}, {3, 3, StepCount{3, 2, 3}}, {4, 1, StepCount{3, 5, 5}},
+		{1, 4, StepCount{3, 0, 4}}, {1, 5, StepCount{3, 0, 5}}, {1, 9, StepCount{3, 0, 5}},
+	} {
+		if got, err := table.countSteps(t.Context(), 0, c.enough, c.most); err != nil || got != c.want {
+			t.Errorf("%d steps of %d assets: %+v, %v, want %+v", c.enough, c.most, got, err, c.want)
+		}
 	}
 }
