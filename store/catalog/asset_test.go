@@ -409,7 +409,8 @@ func TestOverviewFiles(t *testing.T) {
 	for says, c := range map[string]struct {
 		x    *chunk.Index
 		file []byte
-	}{"that is no TIFF": {a.Index, pictures(t, 4)[1]}, "": {a.Index, levels[:200]}} {
+	}{"header at 0: a file of overviews that is no TIFF": {a.Index, pictures(t, 4)[1]}, "": {a.Index, levels[:200]},
+		"an overview of (1, 4, 4) uint8 of an image of (2, 77, 101) uint16": {a.Index, folder.TIFF(4, 4, 0)}} {
 		file, found, err := catalog.OverviewFile(t.Context(), folder.OneFile(c.file), "/a.tif", c.x, 0)
 		if fault.KindOf(err) == 0 || !strings.Contains(err.Error(), says) || found != nil {
 			t.Errorf("%q: %v, %v, %v", says, file.URI, found, err)

@@ -44,6 +44,22 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
+	for name, c := range map[string]struct{ content, says string }{ // in full
+		"a.jp2": {"\x00\x00\x00\x0cjP  \r\n\x87\n", "a JPEG 2000 image is not read: convert it, as by " +
+			"'gdal_translate -of COG a.jp2 a.tif': unsupported"},
+		"b.jp2": {"of no format", "a JPEG 2000 image is not read as a raster: TIFF (GeoTIFF, COG, TOG) and rumi are: " +
+			"unsupported"},
+		"a.zip": {"PK\x03\x04 and so on", "a zip archive is not read as a raster: name its member, as in " +
+			"/vsizip/{FILE.zip}/MEMBER or, in a container, FILE::SAMPLE/PATH: unsupported"},
+		"a.png": {"of no format", "it begins like no PNG, JPEG, NumPy, TIFF, rumi or VRT file: corrupt"},
+	} {
+		path := filepath.Join(dir, name)
+		testfile.Write(t, path, []byte(c.content))
+		_, _, err := catalog.OpenAsset(t.Context(), &openers.Files{}, path, 0)
+		if err == nil || err.Error() != path+": header at 0: "+c.says {
+			t.Errorf("%v, want %s", err, c.says)
+		}
+	}
 	b := bucket{dir}
 	for name, kind := range map[string]fault.Kind{filepath.Join(dir, "rows.geojson"): fault.Unsupported,
 		filepath.Join(dir, "missing.geojson"): fault.NotFound, filepath.Join(dir, "missing.jp2"): fault.NotFound,

@@ -447,6 +447,10 @@ func TestOutages(t *testing.T) {
 			return tableinfo.CSV(t.Context(), file, path)
 		})
 	}
+	failing(t, "an index below roots", 0, func(files source.Opener) (any, error) {
+		return nil, catalog.CheckRaster(t.Context(), openers.Below(files, []string{dir}),
+			filepath.Join(dir, "images", "a.tif"), 0)
+	})
 	for _, name := range []string{"overviews/plain.tif", "beside/mask.tif", "beside/world.tif", "beside/pam.tif",
 		"raster/rumi-3/unit-t-b-y-x-0.rumi"} {
 		path := filepath.Join(corpus.Testdata(t), name)

@@ -65,6 +65,18 @@ func TestIDsWithoutRasters(t *testing.T) {
 	if got := fmt.Sprint(keysOf(t, table)); got != "[0.tif row 1 1.tif]" {
 		t.Errorf("keys %s", got)
 	}
+	if _, err := table.ScanAt(t.Context(), "none", nil, nil); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("values of no column: %v", err)
+	}
+	folders := ""
+	_, err := folder.Open(t, dir, catalog.Options{}).ScanAt(t.Context(), "name", []int32{1, -1, 0},
+		func(row int64, v catalog.Value) error {
+			folders += fmt.Sprintf("%d %s %v, ", row, v.Text, v.Null)
+			return nil
+		})
+	if want := "0 1 false, 1  true, 2 0 false, "; err != nil || folders != want {
+		t.Errorf("names of a listing: %q, %v", folders, err)
+	}
 	stop := fmt.Errorf("stop")
 	for name, scan := range map[string]func() error{
 		"ids": func() error {

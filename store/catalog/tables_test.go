@@ -58,7 +58,8 @@ func TestFooters(t *testing.T) {
 		"a version": {layout.VersionKey, "1", 0}, "no version": {layout.VersionKey, "", 0},
 		"another version": {layout.VersionKey, "2", fault.Unsupported},
 		"no names":        {layout.FieldsKey, "[]", fault.Corrupt}, "no list": {layout.FieldsKey, "{", fault.Corrupt},
-		"a name": {layout.FieldsKey, names(1), 0}, "no text": {layout.FieldsKey, "", 0},
+		"a name": {layout.FieldsKey, names(1), 0}, "another name": {layout.FieldsKey, `["x"]`, fault.NotFound},
+		"no text":    {layout.FieldsKey, "", 0},
 		"names":      {layout.FieldsKey, names(layout.MaxFields), 0},
 		"many names": {layout.FieldsKey, names(layout.MaxFields + 1), fault.Corrupt},
 		"a listing":  {layout.ListedKey, `{"root": "x/"}`, 0}, "no listing": {layout.ListedKey, "{", fault.Corrupt},
@@ -186,6 +187,38 @@ func TestMetadataOfPictures(t *testing.T) {
 				t.Errorf("%s, %d fields: %d samples, want %d, %v", name, i+1, got, want, err)
 			}
 		}
+	}
+}
+
+// TestNamesOfFilesInTables: file_name has the files of a field without a column of its own, where no column has the
+// field's name.
+func TestNamesOfFilesInTables(t *testing.T) {
+	dir := folder.Of(t, "a.tif", "b.tif")
+	path := filepath.Join(dir, "t.csv")
+	for _, c := range []struct {
+		header string
+		field  catalog.Source
+		want   string // "" is not found
+	}{
+		{"file_name", catalog.Source{Field: "image"}, "a.tif"},
+		{"mask_file_name", catalog.Source{Field: "mask"}, "a.tif"},
+		{"image,file_name", catalog.Source{Field: "image"}, "b.tif"},
+		{"file_name", catalog.Source{Field: "image", Column: "x"}, ""},
+		{"file_name", catalog.Source{Field: "mask"}, ""},
+	} {
+		line := map[bool]string{true: "b.tif,a.tif", false: "a.tif"}[strings.Contains(c.header, ",")]
+		folder.Write(t, path, c.header+"\n"+line+"\n")
+		table, err := catalog.Open(t.Context(), path, []catalog.Source{c.field}, catalog.Options{})
+		if err != nil || c.want == "" {
+			if fault.KindOf(err) != fault.NotFound || c.want != "" {
+				t.Errorf("%s, %+v: %v, want %q", c.header, c.field, err, c.want)
+			}
+			continue
+		}
+		if got := folder.IDs(t, table)[0]; got != c.want {
+			t.Errorf("%s, %+v: %s, want %s", c.header, c.field, got, c.want)
+		}
+		_ = table.Close()
 	}
 }
 
