@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestSurveysOfGaps: of five images, of which two have masks, a pair is an image with its mask, one of them shifted;
@@ -123,6 +124,15 @@ func TestRefusedSurveys(t *testing.T) {
 	writeRaster(t, wide, tog.Options{Shape: [3]int{1, 16, 400}, DType: chunk.Uint8}, make([]byte, 6400))
 	writeRaster(t, named, tog.Options{Shape: [3]int{3, 16, 16}, DType: chunk.Uint8, BandNames: []string{"a", "b", "b"}},
 		make([]byte, 768))
+	writeRaster(t, filepath.Join(dir, "bands.tif"), tog.Options{Shape: [3]int{3, 16, 400}, DType: chunk.Uint8},
+		make([]byte, 3*6400))
+	complexes := filepath.Join(dir, "complex")
+	for name, dtype := range map[string]chunk.DType{"a": chunk.Uint8, "b": chunk.Complex64} {
+		writeRaster(t, filepath.Join(complexes, name+".tif"), tog.Options{Shape: [3]int{1, 16, 16}, DType: dtype},
+			make([]byte, 256*dtype.Size()))
+	}
+	table := filepath.Join(dir, "t.csv")
+	testfile.Write(t, table, []byte("a,b\nnamed.tif,named.tif\n"))
 	lists := func(n int) [][]spec.Float { return [][]spec.Float{{1}, {2}, {3}}[:n] }
 	for name, c := range map[string]struct {
 		source  string
@@ -132,15 +142,23 @@ func TestRefusedSurveys(t *testing.T) {
 		says    string // of statistics
 		weights string // of weights
 	}{
-		"a row that fits":     {wide, spec.Field{NoData: lists(1)}, 400, nil, "", ""},
-		"too wide for memory": {wide, spec.Field{NoData: lists(1)}, 399, nil, "a row of 400 pixels", ""},
-		"no such step":        {wide, spec.Field{Times: []int{1}}, 0, nil, "times has 1", "times has 1"},
-		"no such band":        {wide, spec.Field{Bands: []int{1}}, 0, nil, "it has 1 bands", "no band 1"},
-		"the last band":       {named, spec.Field{Bands: []int{2}}, 0, nil, "", ""},
-		"no names":            {wide, spec.Field{BandNames: []string{"a"}}, 0, nil, "no band names", "no band names"},
-		"no such name":        {named, spec.Field{BandNames: []string{"c"}}, 0, nil, `no band "c"`, `no band "c"`},
-		"two of the name":     {named, spec.Field{BandNames: []string{"b"}}, 0, nil, "two bands", "two bands"},
-		"too few lists":       {named, spec.Field{NoData: lists(2)}, 0, nil, "2 lists for more bands", "2 lists"},
+		"a row that fits":      {wide, spec.Field{NoData: lists(1)}, 400, nil, "", ""},
+		"too wide for memory":  {wide, spec.Field{NoData: lists(1)}, 399, nil, "a row of 400 pixels", ""},
+		"no such step":         {wide, spec.Field{Times: []int{1}}, 0, nil, "times has 1", "times has 1"},
+		"no such band":         {wide, spec.Field{Bands: []int{1}}, 0, nil, "it has 1 bands", "no band 1"},
+		"the last band":        {named, spec.Field{Bands: []int{2}}, 0, nil, "", ""},
+		"no names":             {wide, spec.Field{BandNames: []string{"a"}}, 0, nil, "no band names", "no band names"},
+		"no such name":         {named, spec.Field{BandNames: []string{"c"}}, 0, nil, `no band "c"`, `no band "c"`},
+		"two of the name":      {named, spec.Field{BandNames: []string{"b"}}, 0, nil, "two bands", "two bands"},
+		"too few lists":        {named, spec.Field{NoData: lists(2)}, 0, nil, "2 lists for more bands", "2 lists"},
+		"three bands that fit": {filepath.Join(dir, "bands.tif"), spec.Field{NoData: lists(1)}, 400, nil, "", ""},
+		"complex numbers": {filepath.Join(complexes, "b.tif"), spec.Field{}, 0, nil,
+			"b.tif: field image statistics: samples of type complex64 cannot be measured: unsupported", ""},
+		"complex numbers later": {complexes, spec.Field{DType: "float32"}, 0, nil,
+			"b.tif: statistics: samples of type complex64 cannot be measured: unsupported", ""},
+		"the last of a stack": {table, spec.Field{Columns: []string{"a", "b"}, Bands: []int{5}}, 0, nil, "", ""},
+		"no such band in a stack": {table, spec.Field{Columns: []string{"a", "b"}, Bands: []int{6}}, 0, nil,
+			"it has 6 bands, and the field picks band 6", "6"},
 		"a class of no dtype": {wide, spec.Field{}, 0, []float64{256}, "", "has no 256"},
 	} {
 		c.field.Name = "image"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/stats"
@@ -60,7 +61,7 @@ func NewField(dtype chunk.DType, bands int) (*Field, error) {
 		case chunk.Float32, chunk.Float64:
 			field.bands[i] = newFloats(dtype)
 		default:
-			return nil, fmt.Errorf("stats: samples of type %s cannot be measured", dtype)
+			return nil, fault.New(fault.Unsupported, "statistics", "samples of type %s cannot be measured", dtype)
 		}
 	}
 	return field, nil
