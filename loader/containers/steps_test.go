@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -193,29 +192,6 @@ func TestStepsThatAreNotDeclared(t *testing.T) {
 	b := first(t, mustOpen(t, spec, loader.Options{}))
 	if len(b.Bad) != 1 || b.Bad[0].Row != 1 || fault.KindOf(b.Bad[0].Err) != fault.NotFound {
 		t.Errorf("bad %v", b.Bad)
-	}
-}
-
-// TestStatsOfSteps promises that statistics of a sequence are of all of its files.
-func TestStatsOfSteps(t *testing.T) {
-	source := filepath.Join(corpus.Testdata(t), "taco3", "scenes.zip")
-	spec := loader.Spec{Source: source, Fields: []loader.Field{{Name: "seq", Column: "seq/t"}}}
-	r, err := survey.Stats(t.Context(), spec, loader.Options{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum, n := 0., 0
-	for i := range 4 {
-		for k := range 3 {
-			file := seqFile(t, source, fmt.Sprintf("sitio %d", i), k)
-			for _, v := range file[:len(file)/seqBands] {
-				sum, n = sum+float64(v), n+1
-			}
-		}
-	}
-	b := r.Fields["seq"].Bands[0]
-	if want := sum / float64(n); b.Count != uint64(n) || math.Abs(*b.Mean-want) > 1e-9*want {
-		t.Errorf("%d pixels, mean %v, want %d and %v", b.Count, *b.Mean, n, want)
 	}
 }
 

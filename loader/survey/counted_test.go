@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -26,6 +25,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/tog"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -248,12 +248,13 @@ func TestWeightsOfOtherGrids(t *testing.T) {
 	shapes := `{"type":"FeatureCollection","crs":{"type":"name","properties":{"name":"EPSG:32630"}},"features":[` +
 		square("b", 500030, 4599980, 500080, 4599880) + "," + square("a", 500200, 4599700, 500210, 4599690) + "]}"
 	path := filepath.Join(dir, "shapes", "1.geojson")
-	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(shapes), 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	folder.Write(t, path, shapes)
+	folder.Write(t, filepath.Join(dir, "empty", "1.geojson"), `{"type":"FeatureCollection","features":[]}`)
 	s := loader.Spec{Source: dir, BatchSize: 1, Fields: []loader.Field{{Name: "image", Pattern: "image/{id}.tif"},
 		{Name: "mask", Pattern: "mask/{id}.tif"},
 		{Name: "drawn", Vector: &spec.Vector{Path: path, Column: "kind"}},
+		{Name: "wide", Vector: &spec.Vector{Path: path, Column: "kind", DType: "int32"}},
+		{Name: "other", Vector: &spec.Vector{Pattern: "empty/{id}.geojson"}},
 		{Name: "own", Vector: &spec.Vector{Pattern: "shapes/{id}.geojson", Column: "kind"}}}}
 	drawn := func(y, x int) int {
 		switch {
@@ -272,9 +273,10 @@ func TestWeightsOfOtherGrids(t *testing.T) {
 		value         func(y, x int) int
 	}{{"mask", nil, 20, 16, mask}, {"mask", []float64{2}, 20, 16, mask}, {"drawn", nil, 40, 32, drawn},
 		{"drawn", []float64{1}, 40, 32, drawn}, {"drawn", []float64{2}, 40, 32, drawn},
-		{"drawn", []float64{0, 2}, 40, 32, drawn}, {"own", []float64{2}, 40, 32, drawn}} {
+		{"drawn", []float64{0, 2}, 40, 32, drawn}, {"own", []float64{2}, 40, 32, drawn}, {"wide", nil, 40, 32, drawn},
+		{"wide", []float64{0, 2}, 40, 32, drawn}} {
 		var b bytes.Buffer
-		err := survey.Weights(t.Context(), &b, s, loader.Options{MaxChunkBytes: 1 << 9},
+		err := survey.Weights(t.Context(), &b, s, loader.Options{MaxChunkBytes: 500}, // 7 rows of 2 bytes, of 40
 			survey.WeightOptions{Field: c.field, Classes: c.classes, Cell: 5}, nil, nil)
 		if err != nil {
 			t.Fatal(c.field, c.classes, err)
@@ -302,7 +304,8 @@ func TestWeightsOfOtherGrids(t *testing.T) {
 			t.Errorf("%+v is counted", o)
 		}
 	}
-	e, err := survey.WeightsExtent(t.Context(), s, loader.Options{}, survey.WeightOptions{Field: "mask"})
+	e, err := survey.WeightsExtent(t.Context(), s, loader.Options{},
+		survey.WeightOptions{Field: "mask", Cell: spec.MaxWindow})
 	if err != nil || e.Rows != 1 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -428,8 +431,9 @@ func TestWeightsOfColours(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tif")
 	writeRaster(t, path, tog.Options{Shape: [3]int{3, 16, 16}, DType: chunk.Uint8}, samples)
 	s := loader.Spec{Source: path, BatchSize: 1, Fields: []loader.Field{{Name: "image",
-		LUT: &spec.LUT{Colours: [][]int{{255, 0, 0}, {0, 0, 255}}, To: []spec.Values{{1}, {2}}}}}}
-	for class, want := range map[float64]uint32{0: 256, 1: counts[1], 2: counts[2]} {
+		LUT: &spec.LUT{Colours: [][]int{{255, 0, 0}, {0, 0, 255}}, To: []spec.Values{{1}, {300}}}}}}
+	s.Fields[0].DType = "int64"
+	for class, want := range map[float64]uint32{0: 256, 1: counts[1], 300: counts[2]} {
 		var classes []float64
 		if class > 0 {
 			classes = []float64{class}

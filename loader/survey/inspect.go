@@ -283,13 +283,11 @@ func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o 
 	if magic.Named(path) == magic.NPZ {
 		return catalog.NotOneArray(ctx, o.Opener, path)
 	}
-	if refusal := magic.Refusal(path); refusal != "" {
-		return fault.At(fault.Unsupported, "file", 0, "%s", refusal)
-	}
+	says := "neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file"
 	if noun := cmp.Or(format.Noun, magic.OfBytes(head), magic.OfName(path)); noun != "" {
-		return fault.At(fault.Unsupported, "file", 0, "%s is not read", noun)
+		says = noun + " is not read"
 	}
-	return fault.At(fault.Unsupported, "file", 0, "neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
+	return fault.At(fault.Unsupported, "file", 0, "%s", cmp.Or(magic.Refusal(path), says))
 }
 
 // table describes a Parquet file.
@@ -368,9 +366,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o resources.Option
 		var h *rumi.Header
 		if h, err = rumi.HeaderOf(ctx, file, o.MaxChunkBytes); err == nil {
 			x = meta.Complete(h.Index())
-			if i.Rumi, err = rumiInfo(ctx, file, h); err == nil {
-				i.Rumi.PixelIsPoint = meta.IsPoint()
-			}
+			i.Rumi, err = rumiInfo(ctx, file, h, &meta)
 		}
 	} else {
 		var img *tiff.Image
@@ -588,7 +584,7 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 	if m.ChainErr != nil {
 		info.Chain = fault.Line(m.ChainErr)
 	}
-	if len(m.GeoKeys) > 0 {
+	if m.GeoKeys != nil {
 		info.PixelAt = "area"
 		if m.IsPoint() {
 			info.PixelAt = "point"
@@ -618,7 +614,7 @@ func sparse(x *chunk.Index) (n int) {
 // tileInterleaved reports whether the chunks stand in the file position by position, the bands of a
 // position side by side.
 func tileInterleaved(x *chunk.Index) bool {
-	last := int64(-1)
+	var last int64
 	for _, place := range x.Ranges {
 		if place.Len == 0 {
 			continue
@@ -680,8 +676,8 @@ type RumiInfo struct {
 }
 
 // rumiInfo describes a rumi file with header h.
-func rumiInfo(ctx context.Context, f *ifd.File, h *rumi.Header) (*RumiInfo, error) {
-	i := &RumiInfo{Generation: h.Generation, Frame: h.Unit.Axes(h.Shape[0], h.Times)}
+func rumiInfo(ctx context.Context, f *ifd.File, h *rumi.Header, m *tiff.Meta) (*RumiInfo, error) {
+	i := &RumiInfo{Generation: h.Generation, Frame: h.Unit.Axes(h.Shape[0], h.Times), PixelIsPoint: m.IsPoint()}
 	if h.Generation < 3 {
 		return i, nil
 	}

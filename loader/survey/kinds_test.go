@@ -93,6 +93,7 @@ func TestDescribedByKind(t *testing.T) {
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
+	file("unread.tif.aux.xml", "<PAMDataset></PAMDataset>")
 	mask := written(tog.Options{GDALMetadata: `<GDALMetadata><Item name="INTERNAL_MASK_FLAGS_1">2</Item>` +
 		`</GDALMetadata>`})
 	file("m.vrt.msk", mask)
@@ -104,6 +105,16 @@ func TestDescribedByKind(t *testing.T) {
 	unread := []byte(written(tog.Options{Geo: geo}))
 	at := bytes.Index(unread, []byte{3, 1, 3, 0, 1, 0, 0, 0, 0, 0, 0, 0}) + 12
 	binary.LittleEndian.PutUint16(unread[at:], 34712) // JPEG 2000
+	legend := `<PAMDataset><PAMRasterBand band="1"><CategoryNames><Category>sea</Category><Category>land</Category>` +
+		`</CategoryNames></PAMRasterBand></PAMDataset>`
+	patched := func(b []byte, old, new string) string {
+		if !bytes.Contains(b, []byte(old)) {
+			t.Fatalf("no %q", old)
+		}
+		return strings.Replace(string(b), old, new, 1)
+	}
+	const frame = "\xd8\xa5\xb1\xd7"            // the first bytes of one of version 24
+	strip := "\x11\x01\x04\x00\x01\x00\x00\x00" // the tag of the offset of one strip
 	lost := folder.TIFF(4, 4, 0)
 	binary.LittleEndian.PutUint32(lost[len(lost)-4:], 1<<30)
 	rumi := filepath.Join(data, "raster", "rumi-3", "unit-t-b-y-x-0.rumi")
@@ -114,7 +125,24 @@ func TestDescribedByKind(t *testing.T) {
 		says  []string
 	}{
 		{file("a.npz", archive.String()), 0, []string{"error: ", "holds the arrays"}},
-		{file("a.jp2", "\x00\x00\x00\x0cjP  \r\n\x87\n"), 0, []string{"error: ", "is not read"}},
+		{file("a.jp2", "\x00\x00\x00\x0cjP  \r\n\x87\n"), 0,
+			[]string{"error: ", "file at 0: a JPEG 2000 image is not read: convert it"}},
+		{file("a.yaml", "?"), 0, []string{"error: ", "file at 0: YAML is not read: unsupported"}},
+		{file("a.xyz", "?"), 0, []string{"error: ", "file at 0: neither a TIFF nor"}},
+		{filepath.Join(data, "openzl", "n16-concat.zl"), 4, []string{"error: ", "bytes, at most 4: limit"}},
+		{file("strip.tif", patched(folder.TIFF(4, 4, 0), strip, strip+"\xff\xff")), 0, []string{"error: ", "corrupt"}},
+		{beside("legend.tif", ".aux.xml", legend), 0, []string{`"classes":["sea","land"]`}},
+		{file("legend.vrt", `<VRTDataset rasterXSize="16" rasterYSize="16"><VRTRasterBand dataType="Byte" band="1">`+
+			`<CategoryNames><Category>sea</Category></CategoryNames><SimpleSource>`+
+			`<SourceFilename relativeToVRT="1">legend.tif</SourceFilename><SourceBand>1</SourceBand></SimpleSource>`+
+			`</VRTRasterBand></VRTDataset>`), 0, []string{`"classes":["sea"]`}},
+		{beside("half.tif", ".ovr", string(folder.TIFF(8, 8, 0))), 0,
+			[]string{`half.tif.ovr"`, `"overview_sizes":[[8,8]]`}},
+		{rumi, 0, []string{`"codecs":["`, `"interleave":"PIXEL"`}},
+		{filepath.Join(filepath.Dir(rumi), "bool.rumi"), 0, []string{`"interleave":"TILE"`}},
+		{file("later.rumi", patched(cut, frame, "\xff"+frame[1:])), 0, []string{`"unreadable":"tile 0`, "unsupported"}},
+		{file("damaged.rumi", patched(cut, frame, "????")), 0,
+			[]string{"error: ", "tile 0 frame header at ", "corrupt"}},
 		{filepath.Join(data, "beside", "world.png"), 16, []string{`"unreadable":`, "limit"}},
 		{file("w.vrt", `<VRTDataset rasterXSize="2" rasterYSize="2" subClass="VRTWarpedDataset"></VRTDataset>`), 0,
 			[]string{`"unreadable":`, "unsupported"}},

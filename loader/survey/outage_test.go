@@ -30,11 +30,25 @@ func TestOutages(t *testing.T) {
 	outage.Each(t, "statistics", func(files source.Opener) (any, error) {
 		return named(survey.Stats(t.Context(), s, options(files), nil))
 	})
+	described := t.TempDir()
+	for _, name := range []string{"1.tif", "2.tif"} {
+		writeDescribed(t, filepath.Join(described, name), []string{"a", "b"}, 1, 2)
+	}
+	byName := loader.Spec{Source: described, BadSamples: spec.BadSkip,
+		Fields: []loader.Field{{Name: "image", BandNames: []string{"b"}}}}
+	outage.Each(t, "statistics by names", func(files source.Opener) (any, error) {
+		return named(survey.Stats(t.Context(), byName, options(files), nil))
+	})
+	outage.Each(t, "weights by names", func(files source.Opener) (any, error) {
+		o, all := options(files), survey.WeightOptions{}
+		return named(nil, survey.Weights(t.Context(), io.Discard, byName, o, all, nil, nil))
+	})
 	outage.Each(t, "weights", func(files source.Opener) (any, error) {
 		return named(nil, survey.Weights(t.Context(), io.Discard, s, options(files), survey.WeightOptions{}, nil, nil))
 	})
 	for _, name := range []string{"alpha/rgba.tif", "beside/pam.tif", "beside/mask.tif", "beside/world.png",
-		"extras/scaled.tif", "overviews/both.tif", "vrt/masked.vrt", "raster/rumi-3/unit-t-b-y-x-0.rumi"} {
+		"extras/scaled.tif", "overviews/both.tif", "vrt/masked.vrt", "raster/rumi-3/unit-t-b-y-x-0.rumi",
+		"tiledb/cube"} {
 		outage.Each(t, name, func(files source.Opener) (any, error) {
 			return named(survey.Describe(t.Context(), filepath.Join(data, name), nil, options(files)))
 		})

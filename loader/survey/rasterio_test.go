@@ -56,7 +56,9 @@ func TestDescribedAsByGDAL(t *testing.T) {
 // checkPixels compares statistics and weights of a file, in few steps and in many, with what GDAL counts.
 func checkPixels(t *testing.T, name string, want map[string]any) {
 	s := loader.Spec{Source: filepath.Join(corpus.Testdata(t), name), BatchSize: 1}
-	for _, limit := range []int{0, 1 << 13} {
+	// Of 280 bytes of a row, or 404 of both bands, a part is read at a time.
+	few := map[string]int{"alpha/rgba.tif": 140, "overviews/masked.tif": 202}[name]
+	for _, limit := range slices.Compact([]int{0, 1 << 13, few}[:2+min(1, few)]) {
 		report, err := survey.Stats(t.Context(), s, loader.Options{MaxChunkBytes: limit}, nil)
 		if err != nil {
 			t.Error(name, limit, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ func TestNotTOG(t *testing.T) {
 		func(m *tiff.Meta, x *chunk.Index) { m.Planar, x.Bands, x.Ranges = 1, 1, x.Ranges[:20] },
 		func(_ *tiff.Meta, x *chunk.Index) { x.Bands, x.Ranges = 1, x.Ranges[:20]; slices.Reverse(x.Ranges) },
 		func(_ *tiff.Meta, x *chunk.Index) { x.Bands, x.Ranges = 2, x.Ranges[:40] },
+		func(_ *tiff.Meta, x *chunk.Index) { x.Ranges[1] = x.Ranges[0] }, // which share a tile
 		func(m *tiff.Meta, _ *chunk.Index) { m.Ghost["KNOWN_INCOMPATIBLE_EDITION"] = "NO" },
 		func(_ *tiff.Meta, x *chunk.Index) { x.DType, x.Predictor = chunk.Float16, chunk.NoPredictor },
 		func(_ *tiff.Meta, x *chunk.Index) { x.DType, x.Predictor = chunk.Float64, chunk.FloatingPoint },
@@ -199,7 +201,10 @@ func TestRasterInfo(t *testing.T) {
 	}{
 		"one band after the other": {func(x *chunk.Index) { x.Inner = chunk.YXB },
 			func(i *RasterInfo) bool { return i.Order == "b y x" }},
-		"pixel by pixel": {func(x *chunk.Index) { x.Inner, x.ChunkB = chunk.YXB, 3 },
+		"an image of the most bytes": {func(x *chunk.Index) {
+			x.Height, x.Width, x.Bands, x.DType = math.MaxInt64, 1, 1, chunk.Uint8
+		}, func(i *RasterInfo) bool { return i.DecodedBytes == math.MaxInt64 }},
+		"pixel by pixel": {func(x *chunk.Index) { x.Inner, x.ChunkB = chunk.YXB, 2 },
 			func(i *RasterInfo) bool { return i.Order == "y x b" }},
 		"bytes": {func(x *chunk.Index) { x.Ranges[0], x.Ranges[1].Len = chunk.Range{}, 7; x.Ranges = x.Ranges[:2] },
 			func(i *RasterInfo) bool { return i.StoredBytes == 7 && i.Sparse == 1 && i.Chunks == 2 }},

@@ -15,44 +15,52 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
-// TestStacksOfDTypes: classes of a stack are counted in the part that its first band is of, whatever the dtypes of its
-// files are, which differ from part to part and from row to row.
+// TestStacksOfDTypes: classes of a stack of two bands and one are counted in the part that its first band is of,
+// whatever the dtypes of its files are, which differ from part to part and from row to row.
 func TestStacksOfDTypes(t *testing.T) {
-	const rows, side = 4, 16
+	const rows, side, class = 4, 16, 3
 	dir, table := t.TempDir(), "a,b\n"
 	rnd := rand.New(rand.NewPCG(24, 25))
 	counts := map[string][rows]uint32{}
 	for row := range rows {
 		for k, column := range []string{"a", "b"} {
-			samples := make([]byte, side*side)
-			count := counts[column]
-			for i := range samples {
-				if samples[i] = byte(rnd.IntN(4)); samples[i] == 3 {
-					count[row]++
-				}
-			}
-			counts[column] = count
 			dtype := chunk.Uint8
 			if (row>>k)&1 == 1 {
-				dtype = chunk.Uint16
+				dtype = chunk.Int32
+			}
+			var samples []byte
+			for band := range 2 - k {
+				name := fmt.Sprint(column, band)
+				count := counts[name]
+				for range side * side {
+					v := uint32(rnd.IntN(4))
+					if v == class {
+						count[row]++
+					}
+					if dtype == chunk.Uint8 {
+						samples = append(samples, byte(v))
+						continue
+					} else if v != class { // no class, if it is cut to 8 bits or rounded to float32
+						v = []uint32{256 + class, 1<<24 + 1, 1 << 24}[v]
+					}
+					samples = binary.LittleEndian.AppendUint32(samples, v)
+				}
+				counts[name] = count
 			}
 			writeRaster(t, filepath.Join(dir, fmt.Sprint(column, row, ".tif")),
-				tog.Options{Shape: [3]int{1, side, side}, DType: dtype}, samples)
+				tog.Options{Shape: [3]int{2 - k, side, side}, DType: dtype}, samples)
 		}
 		table += fmt.Sprintf("a%d.tif,b%[1]d.tif\n", row)
 	}
 	source := filepath.Join(dir, "t.csv")
 	testfile.Write(t, source, []byte(table))
-	for _, bands := range [][]int{nil, {0}, {1}, {1, 0}} {
-		column := "a"
-		if bands != nil && bands[0] == 1 {
-			column = "b"
-		}
+	for _, bands := range [][]int{nil, {0}, {1}, {2}, {2, 0}, {1, 2}} {
+		column := []string{"a0", "a1", "b0"}[append(bands, 0)[0]]
 		s := loader.Spec{Source: source, BatchSize: 1,
 			Fields: []loader.Field{{Name: "image", Columns: []string{"a", "b"}, Bands: bands}}}
 		var b bytes.Buffer
 		err := survey.Weights(t.Context(), &b, s, loader.Options{},
-			survey.WeightOptions{Classes: []float64{3}}, nil, nil)
+			survey.WeightOptions{Classes: []float64{class}}, nil, nil)
 		if err != nil {
 			t.Error(bands, err)
 			continue

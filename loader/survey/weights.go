@@ -204,7 +204,8 @@ func (p *weighing) compile(ctx context.Context, sp spec.Spec, c WeightOptions) (
 }
 
 // counted returns a field as its pixels are counted: as stored, without casts. Colours are counted as their numbers.
-// The parts of a stack are resampled as for a tensor or, for classes, by the nearest pixel.
+// The parts of a stack are resampled for classes by the nearest pixel. Otherwise only counts which pixels are valid:
+// where the nearest pixel is, or as antialiasing says if the field asks for it.
 func (p *weighing) counted(ctx context.Context, f spec.Field, column int, first *catalog.Asset, classes bool) (
 	*pixels.Raster, error) {
 	out := spec.Field{Name: f.Name, DType: "float32", Ground: f.Ground, NoData: f.NoData,
@@ -224,13 +225,6 @@ func (p *weighing) counted(ctx context.Context, f spec.Field, column int, first 
 		out.DType, out.LUT, out.Fill, out.Clip, out.Validity = f.DType, f.LUT, f.Fill, f.Clip, "valid"
 	case first.Parts != nil:
 		out.Validity, out.Resample = "valid", f.Resample
-		dtype, err := chunk.ParseDType(f.DType)
-		if f.DType == "native" {
-			dtype, err = index.DType, nil
-		}
-		if out.Resample == "" && (f.LUT != nil || err == nil && !dtype.Num().IsFloat()) {
-			out.Resample = spec.Nearest
-		}
 		if classes {
 			out.Bands, out.Resample = slices.Clone(out.Bands)[:min(1, len(out.Bands))], spec.Nearest
 			if out.Bands == nil {

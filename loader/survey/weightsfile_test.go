@@ -168,13 +168,13 @@ func TestLargeWeights(t *testing.T) {
 	}
 }
 
-// counted is a writer that counts writes.
-type counted struct {
+// countedWrites is a writer that counts writes.
+type countedWrites struct {
 	bytes.Buffer
 	writes int
 }
 
-func (w *counted) Write(p []byte) (int, error) {
+func (w *countedWrites) Write(p []byte) (int, error) {
 	w.writes++
 	return w.Buffer.Write(p)
 }
@@ -183,7 +183,7 @@ func (w *counted) Write(p []byte) (int, error) {
 // refused.
 func TestWritesOfWeights(t *testing.T) {
 	head := rows.WeightsHeader{Version: 1, Rows: 3, CellHeight: 1, CellWidth: 1, Field: "x"}
-	var file counted
+	var file countedWrites
 	large := survey.CellCounts{Height: 1 << 8, Width: 1 << 8, Cells: make([]uint32, 1<<16)}
 	if err := survey.WriteWeights(&file, head, slices.Repeat([]survey.CellCounts{large}, 3)); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestWritesOfWeights(t *testing.T) {
 	if most := file.Len()>>16 + 2; file.writes > most || file.writes < 3 {
 		t.Errorf("%d writes of %d bytes", file.writes, file.Len())
 	}
-	file, head.Rows = counted{}, 1000
+	file, head.Rows = countedWrites{}, 1000
 	small := slices.Repeat([]survey.CellCounts{{Height: 1, Width: 1, Cells: []uint32{1}}}, 1000)
 	if survey.WriteWeights(&file, head, small) != nil || file.writes != 1 {
 		t.Errorf("%d writes of 12 KB", file.writes)
