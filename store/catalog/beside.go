@@ -392,12 +392,12 @@ func SetLastNoData(x *chunk.Index, value *float64, bits *uint64) {
 }
 
 // noDataKey returns a nodata value as a key: equal values have equal keys.
-func noDataKey(value *float64, bits *uint64) (key [4]uint64) {
+func noDataKey(value *float64, bits *uint64) (key [3]uint64) {
 	if value != nil {
 		key[0], key[1] = 1, math.Float64bits(*value)
 	}
 	if bits != nil {
-		key[2], key[3] = 1, *bits
+		key[2] = *bits
 	}
 	return key
 }

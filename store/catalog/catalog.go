@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -524,7 +523,7 @@ func (t *Table) openShards(ctx context.Context, paths []string, fields []Source,
 // severalFiles reports whether a name that ends like a Parquet file is a directory or a glob.
 func (t *Table) severalFiles() bool {
 	if source.IsRemote(t.src) {
-		return listing.RemoteGlob(t.src)
+		return listing.MayGlob(t.src)
 	}
 	st, err := t.roots.Stat(source.LocalPath(t.src))
 	return err == nil && st.IsDir() || err != nil && listing.IsGlob(t.src)
@@ -694,10 +693,6 @@ func (t *Table) file(ctx context.Context, field int, row int64) (Asset, error) {
 		return a, nil
 	}
 	key := assetKey{field, f.tableRow(row)}
-	if key.row < 0 {
-		return Asset{}, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", f.name, row),
-			"no file"), t.src)
-	}
 	if a, ok := t.assets.Get(key); ok {
 		return a, nil
 	}
@@ -729,14 +724,7 @@ func Share(ctx context.Context) context.Context { return listing.Share(ctx) }
 // has no characters of a pattern, if there is such a file, or if nothing matches: members of archives may have such
 // names.
 func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string, err error) {
-	globs := listing.RemoteGlob
-	if !source.IsRemote(pattern) {
-		globs = func(path string) bool {
-			_, err := os.Lstat(path)
-			return err != nil && listing.IsGlob(path)
-		}
-	}
-	if !globs(pattern) {
+	if !listing.MayGlob(pattern) {
 		return []string{pattern}, nil
 	}
 	files, err := listing.List(ctx, pattern, nil, o, listing.Rasters)

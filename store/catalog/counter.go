@@ -65,9 +65,9 @@ func (t *Table) standIn(ctx context.Context, field int, row int64) (a Asset, ok 
 		return a, false
 	}
 	if a, ok = c.first[field]; ok {
-		f, in := &t.fields[field], int64(0)
-		a.URI, in = t.table.FileOf(f.tableRow(row))
-		a.URI, a.Member = cmp.Or(a.URI, t.src), cellName(in, f.cells.column)
+		f := &t.fields[field]
+		file, in := t.table.FileOf(f.tableRow(row))
+		a.URI, a.Member = cmp.Or(file, t.src), cellName(in, f.cells.column)
 	}
 	return a, ok
 }

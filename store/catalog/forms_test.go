@@ -391,7 +391,8 @@ func TestOutages(t *testing.T) {
 	folder.Write(t, filepath.Join(dir, "shards", "images", "a.tif"), string(grey[0]))
 	uri, n := catalog.Source{Field: "image", Column: "uri"}, catalog.Source{Field: "n"}
 	forms["text files"] = form{filepath.Join(dir, "parts", "*.csv"), []catalog.Source{uri, n,
-		{Field: "same", Pattern: "images/{image}.tif"}}, false, false}
+		{Field: "same", Pattern: "images/{image}.tif"}, {Field: "s", Pattern: "../labels/{image}.geojson", Beside: true,
+			Optional: true}}, false, false}
 	forms["shards"] = form{filepath.Join(dir, "shards", "*.parquet"), []catalog.Source{{Field: "image"},
 		{Field: "chip"}, {Field: "label"}}, false, false}
 	forms["splits"] = form{filepath.Join(dir, "splits"), []catalog.Source{{Field: "image"}, n,

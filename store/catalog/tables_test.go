@@ -85,6 +85,19 @@ func TestFooters(t *testing.T) {
 	}
 }
 
+// TestCatalogsWithoutPaths: a catalog has a column of paths, also where no field asks for it.
+func TestCatalogsWithoutPaths(t *testing.T) {
+	type row struct {
+		N int64 `parquet:"n"`
+	}
+	path := filepath.Join(t.TempDir(), "c.parquet")
+	writeTable(t, path, []row{{1}}, map[string]string{layout.VersionKey: layout.Version})
+	_, err := catalog.Open(t.Context(), path, []catalog.Source{{Field: "n", Column: "n"}}, catalog.Options{})
+	if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), `no column "uri"`) {
+		t.Error(err)
+	}
+}
+
 // TestColumnsOfCatalogs: a catalog of a directory has the columns that paths make there. Those that it stores count
 // before them.
 func TestColumnsOfCatalogs(t *testing.T) {

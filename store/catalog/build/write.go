@@ -259,7 +259,7 @@ func eachFile(ctx context.Context, paths []string, o Options, add func(namedFile
 					break
 				}
 			}
-		case source.IsRemote(path) && !listing.RemoteGlob(source.FileOf(path)) &&
+		case source.IsRemote(path) && !listing.MayGlob(source.FileOf(path)) &&
 			magic.Named(source.Name(path)).Class.Pixels():
 			err = addNamed(namedFile{path: path})
 		default:

@@ -10,9 +10,9 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 )
 
-// RemoteGlob reports whether a remote URI is a pattern. A URI of HTTP is not: it cannot be listed, and may have a "?",
-// also where a part of its file is named.
-func RemoteGlob(uri string) bool { return !source.IsWeb(uri) && !source.IsPart(uri) && IsGlob(uri) }
+// MayGlob reports whether a path or URI is a pattern, unless a file has that name. A URI of HTTP is not: it cannot be
+// listed, and may have a "?". Nor is a part of a file.
+func MayGlob(uri string) bool { return !source.IsWeb(uri) && !source.IsPart(uri) && IsGlob(uri) }
 
 // listRemote lists a remote URI: a raster file, a glob, or a directory of a store that can list.
 func listRemote(ctx context.Context, src string, r *openers.Roots, o source.Opener, wanted Files) (*Listing, error) {
@@ -119,7 +119,7 @@ func remoteFile(ctx context.Context, src string, o source.Opener) (*Listing, err
 // splitGlob returns the directory that a remote glob starts at, and the parts of the path below it. For another URI it
 // returns the URI without the "/" at its end, and nil.
 func splitGlob(uri string) (base string, pattern []string) {
-	if !RemoteGlob(uri) {
+	if !MayGlob(uri) {
 		if rest := strings.TrimRight(uri, "/"); !strings.HasSuffix(rest, ":") {
 			return rest, nil
 		}
