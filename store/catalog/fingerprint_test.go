@@ -111,7 +111,7 @@ func slowPrint(n int, fields ...slowField) string {
 			values = append(values, record(v)...)
 		}
 		sum := xxh3.Hash128(values).Bytes()
-		if f.kind == Raster && f.sizes != nil {
+		if f.sizes != nil {
 			var uris []string
 			for _, v := range f.values {
 				uri, _ := v.(string)
@@ -119,7 +119,7 @@ func slowPrint(n int, fields ...slowField) string {
 			}
 			sum = slowDigest(uris)
 		}
-		if b = append(b, sum[:]...); f.kind == Raster {
+		if b = append(b, sum[:]...); f.kind == Raster || f.sizes != nil {
 			for _, size := range f.sizes {
 				sizes = binary.LittleEndian.AppendUint64(sizes, uint64(size))
 			}
@@ -153,6 +153,13 @@ func TestFingerprints(t *testing.T) {
 		}
 	}
 	check(dir, 3, nil, slowField{Raster, names, sizes})
+	labels := filepath.Join(dir, "l") // of which one lacks
+	for name, size := range map[string]int{"a.geojson": 7, "c.geojson": 9} {
+		testfile.Write(t, filepath.Join(labels, name), make([]byte, size))
+	}
+	check(dir, 3, []Source{{Field: "image", Pattern: "{id}.tif"}, {Field: "l", Pattern: "l/{id}.geojson", Beside: true,
+		Optional: true}}, slowField{Raster, names, sizes}, slowField{Text, []any{filepath.Join(labels, "a.geojson"),
+		nil, filepath.Join(labels, "c.geojson")}, []int64{7, 0, 9}})
 	type row struct {
 		URI    *string  `parquet:"uri,optional"`
 		Blob   *string  `parquet:"blob,optional"`

@@ -37,7 +37,8 @@ func labelPaths(t *testing.T, src, pattern string, o catalog.Options) (out []str
 func TestFilesOfShapesBesideImages(t *testing.T) {
 	png := string(pictures(t, 4)[1])
 	images := []string{"d/images/1.png=" + png, "d/images/2.png=" + png, "d/images/3.png=" + png,
-		"d/labels/1_x.geojson=one", "d/labels/3_x.geojson=three", "d/labels/9_x.geojson=9", "d/labels/3_y.geojson=3"}
+		"d/labels/1_x.geojson=one", "d/labels/3_x.geojson=three", "d/labels/9_x.geojson=9", "d/labels/3_y.geojson=3",
+		"d/labels/x.tar=of no format"}
 	want := func(base string) []string { return []string{base + "1_x.geojson", "", base + "3_x.geojson"} }
 	root := folder.Of(t, images...)
 	local := filepath.Join(root, "d/images")

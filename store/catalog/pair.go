@@ -309,7 +309,6 @@ func (m *matched) index(s Source) error {
 // {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, not an image whose mask would be a_mask_mask.tif. lacking
 // are the files whose samples lack one.
 func (m *matched) leaveOutTaken(files []*matched, lacking []int) {
-	m.lookUp()
 	others := rasters(files)
 	owned, taken := map[int64]bool{}, map[string]bool{}
 	for _, row := range m.partnered(others) {
@@ -528,17 +527,16 @@ func endsOtherwise(s Source, file string) error {
 func (t *Table) otherCase(ctx context.Context, pattern string, uris *columns.Column, shared int) (found string,
 	err error) {
 	patterns, err := listing.ParsePatterns([]string{listing.OtherCase(pattern)})
-	if err != nil {
-		return "", err
+	if err == nil {
+		err = uris.Scan(ctx, func(_ int64, c columns.Cell) error {
+			path := t.below(string(c.Text), shared)
+			_, ok, err := patterns[0].Match(path, nil)
+			if ok && found == "" {
+				found = path
+			}
+			return err
+		})
 	}
-	err = uris.Scan(ctx, func(_ int64, c columns.Cell) error {
-		path := t.below(string(c.Text), shared)
-		_, ok, err := patterns[0].Match(path, nil)
-		if ok && found == "" {
-			found = path
-		}
-		return err
-	})
 	return found, err
 }
 

@@ -161,6 +161,7 @@ func TestSamplesAmongPartners(t *testing.T) {
 		{labels, "a/1 a/1_b a/label b/2 b/2_b b/label b/label_b", "a/1 b/2 b/label", 1, "a/label_b.tif"},
 		{labels, "a/1 a/1_b b/2 b/2_b b/label b/label_b", "b/2 b/label", 1, "a/label.tif"},
 		{same, "a a_m b b_m", "a b", 0, ""}, {same, "a a_m b", "a", 1, "b_m.tif"},
+		{append(same[2:3:3], optional...), "a a_m b", "a b", 0, ""},
 		{numbered, "a a_m a_n a_m_n", "a", 1, "a_m.tif"}, // a number without a mask
 		{shared, "i/a m/a m/a_q", "i/a", 0, ""},          // m/a_q is the q of a
 		{named, "a/b_x a/x c/b_y c/label c/y", "c/y", 2, "c/b_label.tif"},

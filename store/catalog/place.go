@@ -187,12 +187,10 @@ func (p *Place) SameCRS(other *Place) bool {
 		return p.EPSG == other.EPSG
 	case p.CRS != "" && other.CRS != "":
 		return epsg.SameParameters(p.CRS, other.CRS)
-	case p.EPSG != 0 && other.CRS != "":
+	case p.EPSG != 0:
 		return crs.MayBe(p.EPSG, other.CRS, p.Corners[:])
-	case p.CRS != "" && other.EPSG != 0:
-		return crs.MayBe(other.EPSG, p.CRS, other.Corners[:])
 	}
-	return true
+	return crs.MayBe(other.EPSG, p.CRS, other.Corners[:])
 }
 
 // sameBox reports whether the smallest boxes around two places differ by at most limit along both axes.
