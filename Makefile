@@ -103,7 +103,7 @@ fuzz-long: ## every fuzz target for FUZZTIME, or 10 minutes each; writes the cou
 	    tools/fuzz.sh $(or $(FUZZTIME),10m) || failed=1; \
 	  $(or $(PYTHON),python3) tools/fuzz_counts.py <$$counts; exit $$failed
 mutants: ## which small changes of the core no test sees. MUTANTS='-n 20 -tests ./loader loader/pixels' picks
-	$(GO) run ./tools/mutants $(or $(MUTANTS),-n 60 chunk einops shuffle stats tiff rumi)
+	$(GO) run ./tools/mutants $(or $(MUTANTS),-n 60 format/chunk einops shuffle stats/moments tiff rumi)
 
 soak: soak-training soak-hostile soak-cache soak-go soak-specs soak-disk ## these six, for many hours; tools/soak.sh lists their variables
 soak-training: build env ## training with kills, steps that must leak nothing, histories with a ledger, trainers of others killed
