@@ -1,7 +1,6 @@
 package containers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -106,9 +105,12 @@ func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
 // in the dataset; first is the row of level 0 of the dataset at which the rows of the group begin.
 func (c *Container) group(ctx context.Context, from int, g *spec.Group) (first int, sub *Container, err error) {
 	set, first, err := c.set.Group(ctx, from, from+g.Paths, g.Mode(), spec.Joins(g.Where))
+	if err != nil {
+		return 0, nil, err
+	}
 	// The set belongs to c.set, so sub must not be closed.
 	src := &spec.Source{Source: c.src.Source, Subset: spec.Subset{Where: g.Where}}
-	return first, &Container{set: set, src: src, options: c.options, keep: c.keep}, err
+	return first, &Container{set: set, src: src, options: c.options, keep: c.keep}, nil
 }
 
 // tellColumns warns about columns that some group lacks, and about columns that became strings.
@@ -141,8 +143,11 @@ func (c *Container) SQLTable(ctx context.Context, name string) (*tables.Table, e
 		return c.set.SQLTable(ctx, name)
 	}
 	table, err := c.set.StoredTable(ctx, name)
-	rows, err2 := c.set.RowsBelow(ctx, c.base, level)
-	if err := cmp.Or(err, err2); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.set.RowsBelow(ctx, c.base, level)
+	if err != nil {
 		return nil, err
 	}
 	return table.Take(rows), nil

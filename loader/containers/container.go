@@ -207,12 +207,12 @@ func (c *Container) Close() error {
 }
 
 // id returns the id of a sample in level 0.
-func (c *Container) id(ctx context.Context, row int64) (id string, err error) {
+func (c *Container) id(ctx context.Context, row int64) (string, error) {
 	ids, err := c.set.IDs(ctx, 0)
-	if err == nil {
-		id = ids.Str(int(c.rows[row]))
+	if err != nil {
+		return "", err
 	}
-	return id, err
+	return ids.Str(int(c.rows[row])), nil
 }
 
 // value implements rows.Field.Value. For rasters, or their paths as strings, it returns the path of the raster in the
@@ -330,10 +330,15 @@ var centroidColumns = []string{"stac:centroid", "istac:centroid", "spatial:centr
 // scanIDs implements rows.Table.ScanIDs.
 func (c *Container) scanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	ids, err := c.set.IDs(ctx, 0)
-	for sample := 0; err == nil && sample < len(c.rows); sample++ {
-		err = visit(int64(sample), ids.Str(int(c.rows[sample])))
+	if err != nil {
+		return err
 	}
-	return cmp.Or(err, ctx.Err())
+	for sample, row := range c.rows {
+		if err := visit(int64(sample), ids.Str(int(row))); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 // assetOf implements rows.Field.Asset.
@@ -381,12 +386,12 @@ func (c *Container) asset(ctx context.Context, m *fieldPlace, row int64) (catalo
 		return catalog.Asset{}, err
 	}
 	found, err := c.set.Entry(ctx, m.level, int(entry))
-	index, names, wrong := m.header.Of(int(entry), c.options.MaxChunkBytes)
-	switch {
-	case err != nil:
+	if err != nil {
 		return catalog.Asset{}, err
-	case wrong != nil:
-		return catalog.Asset{}, rows.InPart(wrong, "sample "+found.Path)
+	}
+	index, names, err := m.header.Of(int(entry), c.options.MaxChunkBytes)
+	if err != nil {
+		return catalog.Asset{}, rows.InPart(err, "sample "+found.Path)
 	}
 	asset, err := c.place(ctx, found, index, m.axes)
 	if err == nil && index != nil { // the header, which has both too, is not read
@@ -502,12 +507,12 @@ func (c *Container) FileOf(ctx context.Context, uri string) (*ContainerFile, err
 // look opens a file to learn its size, modification time and entity tag.
 func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error) {
 	path, err := c.options.Resolve(uri)
-	var file source.Reader
-	if err == nil {
-		file, err = c.options.Opener.Open(ctx, path)
-	}
 	if err != nil {
-		return nil, fault.WithFile(err, cmp.Or(path, uri))
+		return nil, fault.WithFile(err, uri)
+	}
+	file, err := c.options.Opener.Open(ctx, path)
+	if err != nil {
+		return nil, fault.WithFile(err, path)
 	}
 	found := &ContainerFile{path: path, Size: file.Size(), etag: source.ETag(file), mtime: source.ModTime(file)}
 	return found, file.Close()

@@ -1,9 +1,9 @@
 package containers
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -75,15 +75,25 @@ func describe(ctx context.Context, path string, _ *spec.Timestamp, o resources.O
 			i.Bands = append(i.Bands, b.Name)
 		}
 	}
-	if table, err := dataset.SQLTable(ctx, "chunks"); err == nil { // a streaming TACO
+	if slices.Contains(dataset.SQLTables(), "chunks") { // a streaming TACO
+		table, err := dataset.SQLTable(ctx, "chunks")
+		if err != nil {
+			return nil, err
+		}
 		i.Chunks = table.Len()
 	}
 	// Reading a level of a nested Tortilla may add levels, so Levels must be called anew each time.
 	for k := 0; k < dataset.Levels(); k++ {
 		table, err := dataset.Level(ctx, k)
-		visible, err2 := dataset.Visible(ctx, k)
-		histograms, err3 := dataset.Histograms(ctx, k)
-		if err := cmp.Or(err, err2, err3); err != nil {
+		if err != nil {
+			return nil, err
+		}
+		visible, err := dataset.Visible(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		histograms, err := dataset.Histograms(ctx, k)
+		if err != nil {
 			return nil, err
 		}
 		level := LevelInfo{

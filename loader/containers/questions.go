@@ -3,7 +3,6 @@
 package containers
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,11 +75,14 @@ const (
 // without the format's own ("internal:…"), FolderColumn and VSIColumn.
 func Below(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tables.Table, error) {
 	positions, err := s.Below(ctx, level)
-	if err == nil {
-		positions, err = inOrder(ctx, d, s.Rows, level, positions)
+	if err != nil {
+		return nil, err
 	}
-	table, err2 := d.StoredTable(ctx, fmt.Sprintf("l%d", level))
-	if err := cmp.Or(err, err2); err != nil {
+	if positions, err = inOrder(ctx, d, s.Rows, level, positions); err != nil {
+		return nil, err
+	}
+	table, err := d.StoredTable(ctx, fmt.Sprintf("l%d", level))
+	if err != nil {
 		return nil, err
 	}
 	var shown []int
@@ -128,7 +130,7 @@ func places(d *taco.Dataset, level int, at []int) *tables.Table {
 
 // inOrder sorts rows of a level by the first position of their sample in samples, which are rows of level 0. Rows
 // of one sample keep their order.
-func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, at []int) (_ []int, err error) {
+func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, at []int) ([]int, error) {
 	first := make(map[int32]int, len(samples))
 	for i, row := range samples {
 		if _, ok := first[row]; !ok {
@@ -136,11 +138,13 @@ func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, a
 		}
 	}
 	top := num.As[int32](at)
-	for k := level; err == nil && k > 0; k-- {
-		var parents []int32
-		parents, err = d.Parents(ctx, k)
-		for i := 0; err == nil && i < len(top); i++ {
-			top[i] = parents[top[i]]
+	for k := level; k > 0; k-- {
+		parents, err := d.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		for i, row := range top {
+			top[i] = parents[row]
 		}
 	}
 	places := make(map[int]int, len(at)) // by row
@@ -148,19 +152,22 @@ func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, a
 		places[row] = first[top[i]]
 	}
 	slices.SortStableFunc(at, func(a, b int) int { return places[a] - places[b] })
-	return at, err
+	return at, nil
 }
 
 // entries returns the table of the places of the rows of a level below some samples, in the order of the level, or of
 // the samples in theirs: "row" in the level, "parent" in the level above or -1, "folder" (1 if the row has children),
 // "id", "uri", and "offset" and "size" in this file, -1 for the whole file.
 func entries(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tables.Table, error) {
-	list, err := num.As[int](s.Rows), error(nil)
+	list := num.As[int](s.Rows)
 	if level > 0 {
-		list, err = s.Below(ctx, level)
+		var err error
+		if list, err = s.Below(ctx, level); err != nil {
+			return nil, err
+		}
 	}
-	parents, err2 := d.Parents(ctx, level)
-	if err := cmp.Or(err, err2); err != nil {
+	parents, err := d.Parents(ctx, level)
+	if err != nil {
 		return nil, err
 	}
 	var numbers [5][]int64

@@ -83,11 +83,14 @@ func (s *Samples) SQLTable(ctx context.Context, name string) (*tables.Table, err
 // that meet all of these conditions.
 func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	visible, err := s.c.set.Visible(ctx, level)
+	if err != nil {
+		return nil, err
+	}
 	// c.matches[0] is as old as the last condition on place or time, while c.rows has met all
 	// conditions.
 	left := append(taco.Selection{num.As[int](s.c.rows)}, s.c.matches[min(1, len(s.c.matches)):]...)
-	rows, err2 := s.c.set.RowsBelow(ctx, left, level)
-	if err := cmp.Or(err, err2); err != nil {
+	rows, err := s.c.set.RowsBelow(ctx, left, level)
+	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(rows, func(row int) bool {
