@@ -267,3 +267,63 @@ func TestWeightsOfStacks(t *testing.T) {
 		t.Errorf("only %v pixels are valid, however they are resampled", counts)
 	}
 }
+
+// TestRefusedRows: of a second sample that is unlike the first one, or broken, the error says which file and why.
+func TestRefusedRows(t *testing.T) {
+	geo := func(metres, shift float64) tiff.Geo {
+		transform := [6]float64{5e5 + shift, metres, 0, 4.6e6, 0, -metres}
+		return tiff.Geo{EPSG: 32630, Transform: transform, HasTransform: true}
+	}
+	lut := &spec.LUT{Colours: [][]int{{0, 0, 0}}, To: []spec.Values{{1}}}
+	own := spec.Field{Name: "other", Vector: &spec.Vector{Pattern: "other/{id}.geojson"}}
+	mask := spec.Field{Name: "other", Pattern: "other/{id}.tif"}
+	shapes := `{"type":"FeatureCollection","crs":{"type":"name","properties":{"name":"EPSG:32630"}},"features":[]}`
+	for name, c := range map[string]struct {
+		field  spec.Field
+		broken string      // the content of the second file
+		second tog.Options // or how it is written
+		says   string
+	}{
+		"broken": {mask, "II*\x00broken", tog.Options{}, "other/2.tif: ifd 0: offset"},
+		"flat": {mask, "", tog.Options{Shape: [3]int{3, 8, 16}, DType: chunk.Uint8},
+			"other/2.tif: asset: 8 by 16 pixels do not share a grid with the first field's: unsupported"},
+		"broken shapes": {own, "{", tog.Options{}, "other/2.geojson: field other GeoJSON"},
+		"no shapes": {spec.Field{Name: "other", Vector: &spec.Vector{Path: "none.geojson"}}, "II", tog.Options{},
+			"none.geojson: field other file: not found"},
+		"no colours": {spec.Field{Name: "other", Pattern: "other/{id}.tif", LUT: lut}, "",
+			tog.Options{Shape: [3]int{3, 16, 16}, DType: chunk.Complex64, Geo: geo(20, 0)},
+			"other/2.tif: asset: its dtype is complex64"},
+		"colours of no numbers": {spec.Field{Name: "other", Pattern: "other/{id}.tif", LUT: lut, DType: "int64"}, "",
+			tog.Options{Shape: [3]int{3, 16, 16}, DType: chunk.Complex64, Geo: geo(20, 0)}, "other/2.tif"},
+		"elsewhere": {spec.Field{Name: "other", Patterns: []string{"image/{id}.tif", "other/{id}.tif"}}, "",
+			tog.Options{Shape: [3]int{3, 16, 16}, DType: chunk.Uint8, Geo: geo(20, 1e6)},
+			"they have no pixel in common: misplaced"},
+	} {
+		dir := t.TempDir()
+		for id := range 2 {
+			path := filepath.Join(dir, "image", fmt.Sprint(id+1, ".tif"))
+			writeRaster(t, path, tog.Options{Shape: [3]int{1, 32, 32}, DType: chunk.Uint8, Geo: geo(10, 0)},
+				make([]byte, 1024))
+			folder.Write(t, filepath.Join(dir, "other", fmt.Sprint(id+1, ".geojson")), shapes)
+		}
+		writeRaster(t, filepath.Join(dir, "other", "1.tif"),
+			tog.Options{Shape: [3]int{3, 16, 16}, DType: chunk.Uint8, Geo: geo(20, 0)}, make([]byte, 768))
+		if c.broken != "" {
+			second := "2.tif"
+			if c.field.Vector != nil {
+				second = "2.geojson"
+			}
+			testfile.Write(t, filepath.Join(dir, "other", second), []byte(c.broken))
+		}
+		if shape := c.second.Shape; c.broken == "" {
+			writeRaster(t, filepath.Join(dir, "other", "2.tif"), c.second,
+				make([]byte, shape[0]*shape[1]*shape[2]*c.second.DType.Size()))
+		}
+		s := loader.Spec{Source: dir, Fields: []loader.Field{{Name: "image", Pattern: "image/{id}.tif"}, c.field}}
+		count := survey.WeightOptions{Field: "other"}
+		err := survey.Weights(t.Context(), io.Discard, s, loader.Options{}, count, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,8 +19,10 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats/moments"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/layouts"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // TestNotTOG: files of the profile, and one with each difference from it.
@@ -161,6 +164,24 @@ func TestReadPart(t *testing.T) {
 		p, err := readPart(r, cmp.Or(c.limit, maxPart))
 		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q of at most %d bytes: %+v, %v; want %q", c.text, c.limit, p, err, c.says)
+		}
+	}
+}
+
+// TestFrameInfo: frames have checksums if one of them has one of either kind. Codecs are listed once.
+func TestFrameInfo(t *testing.T) {
+	frame := testfile.Read(t, filepath.Join(corpus.Testdata(t), "openzl", "fv14-fse.zl"))
+	for _, flags := range [][]byte{{0, 0}, {0, 1}, {2, 0}, {3, 0}, {3, 3}} { // of the content, and of the stored bytes
+		f := &FrameInfo{}
+		for _, flag := range flags {
+			frame[11] = flag
+			if err := f.add(frame, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if f.Frames != 2 || f.Checksums != (flags[0]+flags[1] > 0) || len(f.FormatVersions) != 1 ||
+			len(f.Codecs) == 0 || len(slices.Compact(slices.Sorted(slices.Values(f.Codecs)))) != len(f.Codecs) {
+			t.Errorf("flags %d: %+v", flags, f)
 		}
 	}
 }
