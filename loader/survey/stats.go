@@ -435,11 +435,12 @@ type described struct {
 }
 
 // namesOf returns the names of the first bands of an asset, or those that its container has for all assets. It fails
-// if the field asks for names that they lack. For other fields names are optional, and a fault of the file shows when
-// its pixels are read.
+// if the field asks for names that they lack. For other fields names are optional: an array has none, and a fault of
+// the file shows when its pixels are read.
 func (p *pass) namesOf(ctx context.Context, a catalog.Asset, f *spec.Field, bands int) ([]string, error) {
 	names, err := p.table.NamesIn(ctx, p.options.Opener, a)
-	if names = names[:min(len(names), bands)]; f.BandNames == nil {
+	names = names[:min(len(names), bands)]
+	if f.BandNames == nil && fault.KindOf(err) != 0 {
 		return names, nil
 	}
 	if err == nil {
