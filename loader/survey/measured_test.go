@@ -59,6 +59,11 @@ func TestNoDataOfFiles(t *testing.T) {
 	if got := meansOf(t, path, spec.Field{DType: "float32", Physical: true}); !slices.Equal(got, []float64{12.5}) {
 		t.Errorf("the mean of 10 and 15, which 10 is nodata of before it is scaled: %v", got)
 	}
+	wide := filepath.Join(dir, "wide", "a.tif")
+	writeRaster(t, wide, tog.Options{Shape: [3]int{1, 16, 16}, DType: chunk.Uint16}, half(2, 4))
+	if got := meansOf(t, wide, spec.Field{}); !slices.Equal(got, []float64{3}) {
+		t.Errorf("the mean of 2 and 4 is %v", got)
+	}
 	// The first file has 0 as nodata, and the second one says so of its first band, and 7 of its alpha.
 	pair := filepath.Join(dir, "pair")
 	writeRaster(t, filepath.Join(pair, "a.tif"), tog.Options{Shape: [3]int{2, 16, 16}, DType: chunk.Uint8, NoData: "0"},
@@ -72,6 +77,18 @@ func TestNoDataOfFiles(t *testing.T) {
 		if got := meansOf(t, filepath.Join(pair, name), spec.Field{Bands: []int{0, 1}}); !slices.Equal(got, want) {
 			t.Errorf("%q: means are %v, want %v", name, got, want)
 		}
+	}
+}
+
+// TestNamelessArrays: an array is measured, although its bands have no names.
+func TestNamelessArrays(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "a.zarr")
+	folder.Write(t, filepath.Join(source, ".zarray"), `{"zarr_format":2,"shape":[1,1,2,2],"chunks":[1,1,2,2],`+
+		`"dtype":"|u1","compressor":null,"fill_value":0,"order":"C","filters":null}`)
+	folder.Write(t, filepath.Join(source, ".zattrs"), `{"_ARRAY_DIMENSIONS":["n","b","y","x"]}`)
+	folder.Write(t, filepath.Join(source, "0.0.0.0"), "\x01\x02\x03\x06")
+	if got := meansOf(t, source, spec.Field{}); !slices.Equal(got, []float64{3}) {
+		t.Errorf("the mean of 1, 2, 3 and 6 is %v", got)
 	}
 }
 

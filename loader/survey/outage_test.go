@@ -43,6 +43,11 @@ func TestOutages(t *testing.T) {
 		o, all := options(files), survey.WeightOptions{}
 		return named(nil, survey.Weights(t.Context(), io.Discard, byName, o, all, nil, nil))
 	})
+	container := loader.Spec{Source: filepath.Join(data, "coast", "coast.tacozip"), BadSamples: spec.BadSkip,
+		Take: 2, Fields: []loader.Field{{Name: "image", Column: "s2/img.tif"}}}
+	outage.Each(t, "statistics of a container", func(files source.Opener) (any, error) {
+		return named(survey.Stats(t.Context(), container, options(files), nil))
+	})
 	outage.Each(t, "weights", func(files source.Opener) (any, error) {
 		return named(nil, survey.Weights(t.Context(), io.Discard, s, options(files), survey.WeightOptions{}, nil, nil))
 	})

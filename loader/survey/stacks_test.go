@@ -18,7 +18,7 @@ import (
 // TestStacksOfDTypes: classes of a stack of two bands and one are counted in the part that its first band is of,
 // whatever the dtypes of its files are, which differ from part to part and from row to row.
 func TestStacksOfDTypes(t *testing.T) {
-	const rows, side, class = 4, 16, 3
+	const rows, side, class = 4, 16, 255
 	dir, table := t.TempDir(), "a,b\n"
 	rnd := rand.New(rand.NewPCG(24, 25))
 	counts := map[string][rows]uint32{}
@@ -33,15 +33,16 @@ func TestStacksOfDTypes(t *testing.T) {
 				name := fmt.Sprint(column, band)
 				count := counts[name]
 				for range side * side {
-					v := uint32(rnd.IntN(4))
+					k := rnd.IntN(4)
+					v := []uint32{0, 1, 2, class}[k]
 					if v == class {
 						count[row]++
 					}
 					if dtype == chunk.Uint8 {
 						samples = append(samples, byte(v))
 						continue
-					} else if v != class { // no class, if it is cut to 8 bits or rounded to float32
-						v = []uint32{256 + class, 1<<24 + 1, 1 << 24}[v]
+					} else if v != class { // it is not the class, however it is made one of 8 bits
+						v = []uint32{256, 256 + class, 1 << 24}[k]
 					}
 					samples = binary.LittleEndian.AppendUint32(samples, v)
 				}
@@ -70,5 +71,24 @@ func TestStacksOfDTypes(t *testing.T) {
 				t.Errorf("bands %v, row %d: %d pixels, want %d", bands, row, got, want)
 			}
 		}
+	}
+}
+
+// TestClassesOfStacks: classes of a stack are compared as they are stored.
+func TestClassesOfStacks(t *testing.T) {
+	dir := t.TempDir()
+	var samples []byte
+	for i := range 256 { // which are all the same as float32
+		samples = binary.LittleEndian.AppendUint32(samples, 1<<24+uint32(i&1))
+	}
+	writeRaster(t, filepath.Join(dir, "a.tif"), tog.Options{Shape: [3]int{1, 16, 16}, DType: chunk.Int32}, samples)
+	source := filepath.Join(dir, "t.csv")
+	testfile.Write(t, source, []byte("a,b\na.tif,a.tif\n"))
+	s := loader.Spec{Source: source, Fields: []loader.Field{{Name: "image", Columns: []string{"a", "b"}}}}
+	var b bytes.Buffer
+	count := survey.WeightOptions{Classes: []float64{1 << 24}}
+	err := survey.Weights(t.Context(), &b, s, loader.Options{}, count, nil, nil)
+	if err != nil || binary.LittleEndian.Uint32(b.Bytes()[b.Len()-4:]) != 128 {
+		t.Errorf("%v: %d pixels", err, b.Bytes())
 	}
 }
