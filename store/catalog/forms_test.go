@@ -14,12 +14,15 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/blob"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiff/ifdwrite"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/outage"
@@ -448,9 +451,12 @@ func TestOutages(t *testing.T) {
 			return tableinfo.CSV(t.Context(), file, path)
 		})
 	}
-	failing(t, "an index below roots", 0, func(files source.Opener) (any, error) {
-		return nil, catalog.CheckRaster(t.Context(), openers.Below(files, []string{dir}),
-			filepath.Join(dir, "images", "a.tif"), 0)
+	path := filepath.Join(dir, "large.rumi") // whose header needs several reads
+	folder.Write(t, path, rumiOf(t, chunk.Uint8, ifdwrite.Text(ifd.TagGDALMetadata, "<GDALMetadata>"+
+		strings.Repeat(" ", 100_000)+"</GDALMetadata>")))
+	failing(t, path, 0, func(files source.Opener) (any, error) {
+		a, m, err := catalog.OpenAsset(t.Context(), files, path, 0)
+		return []any{a.Names, m.Blob}, err
 	})
 	for _, name := range []string{"overviews/plain.tif", "beside/mask.tif", "beside/world.tif", "beside/pam.tif",
 		"raster/rumi-3/unit-t-b-y-x-0.rumi"} {

@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
@@ -101,7 +102,9 @@ func TestIDsWithoutRasters(t *testing.T) {
 func TestPathsByColumns(t *testing.T) {
 	dir := folder.Of(t, "i/0.tif", "i/1.tif", "s/0.geojson={}", "t.csv=uri,id\ni/0.tif,0\ni/1.tif,1\n,\n")
 	src := filepath.Join(dir, "t.csv")
-	table := folder.Open(t, src, catalog.Options{}, catalog.Source{Field: "image", Column: "uri"},
+	files := &countedFiles{}
+	o := catalog.Options{Opener: &openers.Mux{Files: files}}
+	table := folder.Open(t, src, o, catalog.Source{Field: "image", Column: "uri"},
 		catalog.Source{Field: "same", Pattern: "i/{id}.tif"},
 		catalog.Source{Field: "shapes", Pattern: "s/{id}.geojson", Beside: true, Optional: true},
 		catalog.Source{Field: "path", Column: "uri", Kind: catalog.Text},
@@ -113,6 +116,9 @@ func TestPathsByColumns(t *testing.T) {
 	want := []string{filepath.Join(dir, "s", "0.geojson"), "null", "null"}
 	if got := valuesOf(t, table, 2); !slices.Equal(got, want) {
 		t.Errorf("shapes %q, want %q", got, want)
+	}
+	if n := files.open.Load(); n != 0 {
+		t.Errorf("%d files are open", n)
 	}
 	if got := fmt.Sprint(table.Kind(1), table.Kind(2), table.Kind(3)); got != fmt.Sprint(catalog.Raster, catalog.Text,
 		catalog.Text) {

@@ -222,10 +222,10 @@ func TestStepsOfACatalog(t *testing.T) {
 	}
 }
 
-// countedFiles counts the bytes that are read of files.
+// countedFiles counts the bytes that are read of files, and the files that are open.
 type countedFiles struct {
 	openers.Files
-	reads, bytes atomic.Int64
+	reads, bytes, open atomic.Int64
 }
 
 type countedFile struct {
@@ -235,7 +235,16 @@ type countedFile struct {
 
 func (f *countedFiles) Open(ctx context.Context, name string) (source.Reader, error) {
 	r, err := f.Files.Open(ctx, name)
-	return countedFile{r, f}, err
+	if err != nil {
+		return nil, err
+	}
+	f.open.Add(1)
+	return countedFile{r, f}, nil
+}
+
+func (r countedFile) Close() error {
+	r.files.open.Add(-1)
+	return r.Reader.Close()
 }
 
 func (r countedFile) ReadAt(ctx context.Context, p []byte, off int64) error {
