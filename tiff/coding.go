@@ -11,17 +11,15 @@ import (
 // coding reads the parameters of the codec (chunk.Index.Params), and refuses images that would be read
 // wrongly. x has its shape and its sample type.
 func (p *parser) coding(x *chunk.Index) {
-	switch v := p.Between(ifd.TagFillOrder, 1, 0, 1<<16); {
-	case v == 2:
+	switch v := p.Uint(ifd.TagFillOrder, 1); v {
+	case 1:
+	case 2:
 		// Streams of JPEG have one order only, as in libtiff.
 		x.Reversed = x.Codec != chunk.JPEG
-	case v != 1:
+	default:
 		p.Fail(fault.Unsupported, ifd.TagFillOrder, "FillOrder %d", v)
 	}
-	yCbCr := p.Between(ifd.TagPhotometric, 1, 0, 1<<16) == PhotometricYCbCr
-	if p.Err != nil {
-		return
-	}
+	yCbCr := p.Uint(ifd.TagPhotometric, 0) == PhotometricYCbCr
 	switch {
 	case x.Codec == chunk.JPEG:
 		p.jpeg(x, yCbCr)
@@ -37,8 +35,6 @@ func (p *parser) coding(x *chunk.Index) {
 func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
 	tables := p.Value(ifd.TagJPEGTables)
 	switch {
-	case p.Err != nil:
-		return
 	case tables.Type != ifd.Undefined && tables.Type != ifd.Byte && tables.Len() > 0:
 		p.Fail(fault.Corrupt, ifd.TagJPEGTables, "values of type %d", tables.Type)
 	case x.DType != chunk.Uint8 || x.Packed != 0:
@@ -58,9 +54,6 @@ func (p *parser) jpeg(x *chunk.Index, yCbCr bool) {
 // the blob's mask, if it has no values but 0 and 255 there.
 func (p *parser) lerc(x *chunk.Index) {
 	params, extra := p.Uints(ifd.TagLercParameters), p.Uints(ifd.TagExtraSamples)
-	if p.Err != nil {
-		return
-	}
 	if !slices.Contains(chunk.LERCTypes[:], x.DType) || x.Packed != 0 {
 		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "LERC of %s samples", x.DType)
 		return

@@ -16,7 +16,7 @@ import (
 )
 
 // oneTile returns a file with one tile of 16 by 16 bytes. Fields of replace stand in for those with
-// the same tag.
+// the same tag; one without a type only takes it away.
 func oneTile(replace ...ifdwrite.Field) []byte {
 	fields := []ifdwrite.Field{
 		ifdwrite.Shorts(ifd.TagImageWidth, 16), ifdwrite.Shorts(ifd.TagImageLength, 16),
@@ -33,7 +33,12 @@ func oneTile(replace ...ifdwrite.Field) []byte {
 		list := slices.DeleteFunc(slices.Clone(fields), func(f ifdwrite.Field) bool {
 			return slices.ContainsFunc(replace, func(g ifdwrite.Field) bool { return f.Tag == g.Tag })
 		})
-		return append(list, replace...)
+		for i, f := range replace { // the last one of a tag counts
+			if !slices.ContainsFunc(replace[i+1:], func(g ifdwrite.Field) bool { return f.Tag == g.Tag }) {
+				list = append(list, f)
+			}
+		}
+		return slices.DeleteFunc(list, func(f ifdwrite.Field) bool { return f.Type == 0 })
 	}
 	fields[offsets] = ifdwrite.Long8s(ifd.TagTileOffsets, uint64(16+ifdwrite.End(16, all())))
 	return append(ifdwrite.AppendDirectory(ifdwrite.AppendHeader(nil, 16), 16, all()), make([]byte, 400)...)

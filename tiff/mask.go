@@ -60,7 +60,7 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 		Bands:  1, ChunkB: 1, DType: chunk.Uint8,
 		Codec: p.codec(),
 	}
-	samples := p.Between(ifd.TagSamplesPerPixel, 1, 0, 1<<16)
+	samples := p.Uint(ifd.TagSamplesPerPixel, 1)
 	bits, format := uint64(0), uint64(0)
 	if samples > 1 && samples == uint64(image.Bands) {
 		bits = p.same(ifd.TagBitsPerSample, image.Bands, 1)
@@ -70,8 +70,8 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 			index.ChunkB, index.Inner = index.Bands, chunk.YXB
 		}
 	} else {
-		bits = p.Between(ifd.TagBitsPerSample, 1, 0, 1<<16)
-		format = p.Between(ifd.TagSampleFormat, formatUint, 0, 1<<16)
+		bits = p.Uint(ifd.TagBitsPerSample, 1)
+		format = p.Uint(ifd.TagSampleFormat, formatUint)
 	}
 	index.Predictor = p.predictor(index)
 	index.Bits = bits == 1 && index.Bands == 1

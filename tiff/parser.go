@@ -16,9 +16,6 @@ type parser struct{ ifd.Tags }
 // libtiff, but more values of BitsPerSample than bands must not mean that SamplesPerPixel is wrong (agree).
 func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	v := p.Uints(tag)
-	if p.Err != nil {
-		return 0
-	}
 	if v.Len() == 0 {
 		return absent
 	}

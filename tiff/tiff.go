@@ -181,7 +181,7 @@ func (p *parser) codec() chunk.Codec {
 	// Rumi files of generation 2 lack the tag too, and their frames must not be taken for samples. They also
 	// lack PhotometricInterpretation, which TIFF requires. As a second guard, ranges compares the sizes of the
 	// chunks with the sizes of uncompressed samples.
-	if p.Err == nil && p.Dir.Find(ifd.TagCompression) == nil && p.Dir.Find(ifd.TagPhotometric) == nil && p.tiled() {
+	if p.Dir.Find(ifd.TagCompression) == nil && p.Dir.Find(ifd.TagPhotometric) == nil && p.tiled() {
 		p.Fail(fault.Unsupported, ifd.TagCompression,
 			"neither Compression nor PhotometricInterpretation, as in rumi files of generation 2")
 		return 0
@@ -260,7 +260,7 @@ func (p *parser) dtype(bands int) (d chunk.DType, packed int) {
 // predictor returns the predictor. It is 1 for uncompressed and PackBits data and for codecs of images even if the tag
 // differs, as in libtiff.
 func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
-	v := p.Between(ifd.TagPredictor, 1, 0, math.MaxUint64)
+	v := p.Uint(ifd.TagPredictor, 1)
 	if p.Err != nil {
 		return chunk.NoPredictor
 	}

@@ -29,16 +29,13 @@ func (p *parser) ycbcr(x *chunk.Index) {
 		share = [2]byte{byte(min(v.Uint(0), 255)), byte(min(v.Uint(1), 255))}
 	}
 	colours := p.colorimetry()
-	codec, ok := x.Codec, !x.Codec.Samples() // which has blocks of luma and chroma in rows
+	codec := x.Codec
 	switch {
-	case p.Err != nil:
-		return
-	case !ok:
+	case codec.Samples(): // which have no blocks of luma and chroma in rows
 		p.Fail(fault.Unsupported, ifd.TagPhotometric, "YCbCr samples with compression %s", codec)
 	case x.Bands != 3 || x.ChunkB != 3 || x.DType != chunk.Uint8 || x.Packed != 0:
 		p.Fail(fault.Unsupported, ifd.TagPhotometric, "YCbCr samples of %d bands of %s in chunks of %d", x.Bands,
-			x.DType,
-			x.ChunkB)
+			x.DType, x.ChunkB)
 	case x.Predictor != chunk.NoPredictor:
 		p.Fail(fault.Unsupported, ifd.TagPredictor, "predictor %d for YCbCr samples", x.Predictor)
 	case !slices.Contains(yCbCrShares, share):
