@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/tiff/tog"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -74,7 +75,7 @@ func TestStacksOfDTypes(t *testing.T) {
 	}
 }
 
-// TestClassesOfStacks: classes of a stack are compared as they are stored.
+// TestClassesOfStacks: classes of a stack are compared as the raster of its first band stores them.
 func TestClassesOfStacks(t *testing.T) {
 	dir := t.TempDir()
 	var samples []byte
@@ -82,9 +83,11 @@ func TestClassesOfStacks(t *testing.T) {
 		samples = binary.LittleEndian.AppendUint32(samples, 1<<24+uint32(i&1))
 	}
 	writeRaster(t, filepath.Join(dir, "a.tif"), tog.Options{Shape: [3]int{1, 16, 16}, DType: chunk.Int32}, samples)
+	testfile.Write(t, filepath.Join(dir, "b.tif"), folder.TIFF(16, 16, 0)) // of bytes
 	source := filepath.Join(dir, "t.csv")
-	testfile.Write(t, source, []byte("a,b\na.tif,a.tif\n"))
-	s := loader.Spec{Source: source, Fields: []loader.Field{{Name: "image", Columns: []string{"a", "b"}}}}
+	testfile.Write(t, source, []byte("a,b\na.tif,b.tif\n"))
+	s := loader.Spec{Source: source,
+		Fields: []loader.Field{{Name: "image", Columns: []string{"b", "a"}, Bands: []int{1}}}}
 	var b bytes.Buffer
 	count := survey.WeightOptions{Classes: []float64{1 << 24}}
 	err := survey.Weights(t.Context(), &b, s, loader.Options{}, count, nil, nil)
