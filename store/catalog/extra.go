@@ -255,8 +255,9 @@ func (t *Table) ScanAt(ctx context.Context, name string, rows []int32, visit fun
 	column, err := t.column(name)
 	if err == nil && t.table != nil && t.table.Files != nil {
 		var values *tables.Vector
-		values, err = columns.Vector(ctx, column)
-		column = columns.InMemory(values)
+		if values, err = columns.Vector(ctx, column); err == nil {
+			column = columns.InMemory(values)
+		}
 	}
 	if err != nil {
 		return 0, fault.WithFile(err, t.src)

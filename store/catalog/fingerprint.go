@@ -115,18 +115,21 @@ func outerFolder(ctx context.Context, c *columns.Column, n int64) ([]byte, error
 	if n == 0 {
 		return nil, nil
 	}
-	var last columns.Cell
 	first, err := c.Cell(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
 	// A copy, because the next cell may replace the bytes.
 	folder, null := bytes.Clone(folderOf(first.Text)), first.Null
-	if err == nil {
-		last, err = c.Cell(ctx, n-1)
+	last, err := c.Cell(ctx, n-1)
+	if err != nil {
+		return nil, err
 	}
 	// A folder shorter than the one that all rows share would give another digest.
-	if err == nil && (null || last.Null) {
+	if null || last.Null {
 		return sharedFolder(ctx, c)
 	}
-	return common(folder, last.Text), err
+	return common(folder, last.Text), nil
 }
 
 // folderOf returns the beginning of a string up to and including its last "/".
