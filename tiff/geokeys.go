@@ -37,10 +37,13 @@ func (g *Geo) epsg() int {
 		return int(v)
 	}
 	model, _ := g.key(ifd.KeyModelType)
+	if model == modelGeocentric { // x and y are no place on a map
+		return 0
+	}
 	if n := code(ifd.KeyProjectedCRS); n != 0 && model != ifd.ModelGeographic {
 		return g.checked(n, code(ifd.KeyGeographicCRS))
 	}
-	if model == ifd.ModelGeographic || model == modelGeocentric {
+	if model == ifd.ModelGeographic {
 		if n := code(ifd.KeyGeographicCRS); n != 0 {
 			return n
 		}
