@@ -49,6 +49,8 @@ var tagNumbers = map[string]uint16{
 	"blackwhite":   ifd.TagReferenceBlackWhite,
 	"lerc":         ifd.TagLercParameters,
 	"rows":         ifd.TagRowsPerStrip,
+	"kind":         ifd.TagNewSubfileType,
+	"palette":      ifd.TagColorMap,
 	"at":           ifd.TagStripOffsets,
 	"counts":       ifd.TagStripByteCounts,
 }
