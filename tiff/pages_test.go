@@ -31,6 +31,7 @@ func chain(pages ...[]ifdwrite.Field) []byte {
 			fields = append(slices.DeleteFunc(fields, func(f ifdwrite.Field) bool {
 				return slices.ContainsFunc(more, func(g ifdwrite.Field) bool { return f.Tag == g.Tag })
 			}), more...)
+			fields = slices.DeleteFunc(fields, func(f ifdwrite.Field) bool { return f.Type == 0 }) // as in oneTile
 			slices.SortFunc(fields, func(f, g ifdwrite.Field) int { return int(f.Tag) - int(g.Tag) })
 			off, next := int64(len(file)), int64(0)
 			if k+1 < len(pages) {

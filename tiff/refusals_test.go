@@ -51,13 +51,20 @@ var tagNumbers = map[string]uint16{
 	"rows":         ifd.TagRowsPerStrip,
 	"kind":         ifd.TagNewSubfileType,
 	"palette":      ifd.TagColorMap,
+	"nodata":       ifd.TagGDALNoData,
+	"description":  ifd.TagImageDescription,
+	"gdal":         ifd.TagGDALMetadata,
+	"keys":         ifd.TagGeoKeys,
+	"scale":        ifd.TagPixelScale,
+	"tie":          ifd.TagTiepoint,
+	"matrix":       ifd.TagTransformation,
 	"at":           ifd.TagStripOffsets,
 	"counts":       ifd.TagStripByteCounts,
 }
 
 // fieldsOf returns the fields of a text as "bands=3 bits=8,8 blackwhite=0.,1. -predictor": the least of SHORT, LONG
 // and LONG8 that has the numbers, or DOUBLE if one has a point; the last one is missing. "undefined" and "byte" are
-// two bytes of these types.
+// two bytes of these types, and what follows ' is text, in which /**/ is a space and \x01 a new line.
 func fieldsOf(text string) (fields []ifdwrite.Field) {
 	for word := range strings.FieldsSeq(text) {
 		name, values, _ := strings.Cut(strings.TrimPrefix(word, "-"), "=")
@@ -76,6 +83,8 @@ func fieldsOf(text string) (fields []ifdwrite.Field) {
 		}
 		switch {
 		case word[0] == '-':
+		case strings.HasPrefix(values, "'"):
+			field = ifdwrite.Text(field.Tag, strings.NewReplacer("/**/", " ", "\x01", "\n").Replace(values[1:]))
 		case len(floats) > 0:
 			field = ifdwrite.Doubles(field.Tag, floats...)
 		case values == "undefined":
