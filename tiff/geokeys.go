@@ -29,22 +29,15 @@ const (
 func (g *Geo) epsg() int {
 	// The model type says whether a geographic CRS is the CRS of the raster or only the base of its
 	// projection. Without this check a raster in metres would be taken for one in degrees.
-	code := func(id uint16) int {
-		v, _ := g.key(id)
-		if v < 1024 || v >= ifd.UserDefined { // undefined, obsolete or private
-			return 0
-		}
-		return int(v)
-	}
 	model, _ := g.key(ifd.KeyModelType)
 	if model == modelGeocentric { // x and y are no place on a map
 		return 0
 	}
-	if n := code(ifd.KeyProjectedCRS); n != 0 && model != ifd.ModelGeographic {
-		return g.checked(n, code(ifd.KeyGeographicCRS))
+	if n := g.code(ifd.KeyProjectedCRS); n != 0 && model != ifd.ModelGeographic {
+		return g.checked(n, g.code(ifd.KeyGeographicCRS))
 	}
 	if model == ifd.ModelGeographic {
-		if n := code(ifd.KeyGeographicCRS); n != 0 {
+		if n := g.code(ifd.KeyGeographicCRS); n != 0 {
 			return n
 		}
 	}
@@ -57,18 +50,23 @@ func (g *Geo) epsg() int {
 			return n
 		}
 	}
-	base := code(ifd.KeyGeographicCRS)
-	if base == 0 {
-		base = g.base()
+	switch model {
+	case ifd.ModelGeographic:
+		return g.base()
+	case ifd.ModelProjected:
+		definition, _ := g.definition()
+		return public(definition.Match())
 	}
-	if model == ifd.ModelGeographic {
-		return base
-	}
-	definition, ok := g.definition(base)
-	if !ok || model != ifd.ModelProjected {
+	return 0
+}
+
+// code returns the code that a GeoKey has, or 0.
+func (g *Geo) code(id uint16) int {
+	v, _ := g.key(id)
+	if v < 1024 || v >= ifd.UserDefined { // undefined, obsolete or private
 		return 0
 	}
-	return public(definition.Match())
+	return int(v)
 }
 
 // public returns a code of EPSG, or 0 for others.
@@ -84,23 +82,21 @@ func (g *Geo) parameters() string {
 	if model, _ := g.key(ifd.KeyModelType); g.EPSG != 0 || model != ifd.ModelProjected {
 		return ""
 	}
-	base, _ := g.key(ifd.KeyGeographicCRS)
-	if base < 1024 || base >= ifd.UserDefined { // undefined, obsolete or private
-		base = uint16(g.base())
-	}
-	if definition, ok := g.definition(int(base)); ok {
+	if definition, ok := g.definition(); ok {
 		return definition.String()
 	}
 	return ""
 }
 
-// base returns the code of a geographic CRS that the file describes by its datum: by the code of the datum,
-// or by the name of the datum or the CRS. It returns 0 if none is known.
+// base returns the code of the geographic CRS, also of one that the file describes by its datum: by the code of the
+// datum, or by the name of the datum or the CRS. It returns 0 if none is known.
 func (g *Geo) base() int {
-	if datum, _ := g.key(keyGeodeticDatum); datum != 0 && datum < ifd.UserDefined {
-		if code := epsg.ByDatum(strconv.Itoa(int(datum))); code != 0 {
-			return code
-		}
+	if code := g.code(ifd.KeyGeographicCRS); code != 0 {
+		return code
+	}
+	datum, _ := g.key(keyGeodeticDatum)
+	if code := epsg.ByDatum(strconv.Itoa(int(datum))); code != 0 {
+		return code
 	}
 	name := g.citation(keyGeographicCitation)
 	if _, after, ok := strings.Cut(name, "GCS Name = "); ok {
@@ -146,19 +142,23 @@ func (g *Geo) unit() (metres float64, known bool) {
 	case 9036:
 		return 1000, true
 	case ifd.UserDefined:
-		return g.double(keyLinearSize)
+		if size, ok := g.double(keyLinearSize); ok {
+			return size, true
+		}
 	}
 	return 1, false
 }
 
-// double returns the value of a GeoKey that is a float64.
+// double returns the value of a GeoKey that is a finite float64.
 func (g *Geo) double(id uint16) (float64, bool) {
 	count, pos, _ := g.entry(id, ifd.TagGeoDoubles)
 	if count != 1 || int(pos) >= len(g.GeoDoubles) {
 		return 0, false
 	}
-	number := g.GeoDoubles[pos]
-	return number, !math.IsNaN(number) && !math.IsInf(number, 0)
+	if number := g.GeoDoubles[pos]; !math.IsNaN(number) && !math.IsInf(number, 0) {
+		return number, true
+	}
+	return 0, false
 }
 
 // methods maps the values of ProjMethodGeoKey that package epsg knows.
@@ -180,10 +180,9 @@ var methodKeys = map[uint16]string{
 	3095: "lon_0", 3096: "gamma",
 }
 
-// definition returns a CRS by the parameters of its projection, on the geographic CRS with code base.
-func (g *Geo) definition(base int) (d epsg.Definition, ok bool) {
-	d.Base = base
-	if base == 0 {
+// definition returns a projected CRS by the parameters of its projection.
+func (g *Geo) definition() (d epsg.Definition, ok bool) {
+	if d.Base = g.base(); d.Base == 0 {
 		d.Datum = g.citation(keyGeographicCitation)
 		d.A, _ = g.double(keySemiMajor)
 		if d.RF, ok = g.double(keyInverseFlat); !ok {
@@ -194,17 +193,15 @@ func (g *Geo) definition(base int) (d epsg.Definition, ok bool) {
 	}
 	unit, _ := g.unit()
 	d.Values = map[string]float64{"unit": unit}
-	if zone, _ := g.key(keyProjection); zone > 16000 && zone <= 16160 { // UTM, by GeoTIFF 1.0, section 6.3.3.2
-		south := zone > 16100
-		if zone %= 100; zone >= 1 && zone <= 60 {
-			d.Projection = "tmerc"
-			values := map[string]float64{"lon_0": float64(zone)*6 - 183, "k_0": 0.9996, "x_0": 500_000, "unit": unit}
-			if south {
-				values["y_0"] = 10_000_000
-			}
-			d.Values = values
-			return d, true
+	projection, _ := g.key(keyProjection)
+	// UTM, by GeoTIFF 1.0, section 6.3.3.2: 16001 to 16060 in the north, 16101 to 16160 in the south.
+	if side, zone := projection/100, projection%100; (side == 160 || side == 161) && zone >= 1 && zone <= 60 {
+		d.Projection = "tmerc"
+		d.Values = map[string]float64{"lon_0": float64(zone)*6 - 183, "k_0": 0.9996, "x_0": 500_000, "unit": unit}
+		if side == 161 {
+			d.Values["y_0"] = 10_000_000
 		}
+		return d, true
 	}
 	method, _ := g.key(keyMethod)
 	if d.Projection, ok = methods[method]; !ok {
