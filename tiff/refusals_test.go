@@ -348,6 +348,10 @@ func TestRefusalsOfYCbCr(t *testing.T) {
 
 // TestSampleTypes: SampleFormat and BitsPerSample name a type, or are unsupported.
 func TestSampleTypes(t *testing.T) {
+	image, err := Open(t.Context(), &corpus.Mem{B: oneTile(fieldsOf("-bits -format")...)}, Limits{})
+	if err != nil || image.Index.DType != chunk.Uint8 || image.Index.Packed != 1 {
+		t.Errorf("without both tags: %v", err)
+	}
 	for format := range uint16(8) {
 		for bits := range uint16(131) {
 			name, packed := "", 0

@@ -241,20 +241,18 @@ func (p *parser) dtype(bands int) (d chunk.DType, packed int) {
 		return d, 0
 	}
 	switch {
-	case p.Err != nil:
-		return chunk.Invalid, 0
-	case format == formatUint && bits >= 1 && bits < 8:
-		d = chunk.Uint8
-	case format == formatUint && bits > 8 && bits < 16:
-		d = chunk.Uint16
-	case format == formatUint && bits > 16 && bits < 32:
-		d = chunk.Uint32
 	case format == formatFloat && bits == 24:
 		d = chunk.Float32
-	default:
+	case format != formatUint || bits == 0 || bits > 32:
 		p.Fail(fault.Unsupported, ifd.TagBitsPerSample, "samples of %d bits with SampleFormat %d", bits, format)
+	case bits < 8:
+		d = chunk.Uint8
+	case bits < 16:
+		d = chunk.Uint16
+	default:
+		d = chunk.Uint32
 	}
-	return d, int(min(bits, 64))
+	return d, int(bits)
 }
 
 // predictor returns the predictor. It is 1 for uncompressed and PackBits data and for codecs of images even if the tag

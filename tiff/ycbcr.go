@@ -166,8 +166,8 @@ func (d *yCbCrDecoder) Decompress(dst, src []byte, t *chunk.Tile) error {
 	switch {
 	case codec == chunk.Raw:
 		// Some writers leave out the rows of a tile that lie below the image.
-		if len(src) < blockRows(min(t.Rows, t.LeastRows))*row {
-			return fault.New(fault.Corrupt, "ycbcr", "%d bytes stored, %d needed", len(src), blockRows(t.LeastRows)*row)
+		if least := blockRows(min(t.Rows, t.LeastRows)) * row; len(src) < least {
+			return fault.New(fault.Corrupt, "ycbcr", "%d bytes stored, %d needed", len(src), least)
 		}
 		need = min(need, len(src)/row)
 	case !codec.Samples():
