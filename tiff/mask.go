@@ -61,7 +61,7 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 		Codec: p.codec(),
 	}
 	samples := p.Uint(ifd.TagSamplesPerPixel, 1)
-	bits, format := uint64(0), uint64(0)
+	var bits, format uint64
 	if samples > 1 && samples == uint64(image.Bands) {
 		bits = p.same(ifd.TagBitsPerSample, image.Bands, 1)
 		format = p.same(ifd.TagSampleFormat, image.Bands, formatUint)

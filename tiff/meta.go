@@ -307,7 +307,7 @@ func Number(s string) float64 {
 			return v
 		}
 	}
-	value, _ := strconv.ParseFloat(decimal.FindString(strings.Replace(s, ",", ".", 1)), 64)
+	value, _ := strconv.ParseFloat(decimal.FindString(strings.ReplaceAll(s, ",", ".")), 64)
 	return value
 }
 

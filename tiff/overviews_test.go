@@ -146,7 +146,8 @@ func TestReduces(t *testing.T) {
 // end are left out.
 func TestPalette(t *testing.T) {
 	for fields, want := range map[string]string{
-		"": "[]", "palette=red": "[]", "palette=4660,65280,0,22016,1,255,39680,18,128": "[#12569b #ff0000]",
+		"": "[]", "palette=red": "[]", "palette=4660,65280,0,22016,769,255,39680,18,128": "[#12569b #ff0300]",
+		"palette=1.5,2.5,3.5": "[]",
 	} {
 		file, err := ifd.Open(t.Context(), &corpus.Mem{B: oneTile(fieldsOf(fields)...)}, ifd.Limits{})
 		if err != nil {

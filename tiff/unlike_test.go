@@ -131,6 +131,9 @@ func TestJoin(t *testing.T) {
 	if got != "[{1 0} {2 0} {1 0} {2 0} {1 0} {2 0}] false" {
 		t.Error(got)
 	}
+	if image, err := openPages(chain(nil, nil), chunk.BandsPages, Limits{}); err != nil || image.Meta.BandNames != nil {
+		t.Errorf("names of pages without: %+v, %v", image, err)
+	}
 	if image, err = openPages(b, chunk.StepsPages, Limits{}); err != nil || len(image.Index.Physical) != 2 ||
 		!slices.Equal(image.Meta.BandNames, []string{"red", ""}) {
 		t.Errorf("as steps: %+v, %v", image, err)
