@@ -244,3 +244,11 @@ func Unreachable(err error) bool {
 	var e *fault.RequestError
 	return errors.As(err, &e) && e.Attempts > 1
 }
+
+// Outage returns an error of an Unreachable server, and nil for others: these say something about a file.
+func Outage(err error) error {
+	if Unreachable(err) {
+		return err
+	}
+	return nil
+}

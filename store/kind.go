@@ -28,8 +28,8 @@ type Kind struct {
 	// Named reports whether a remote path has the name of this kind: it is asked for first, and the others only if it
 	// is not. nil for a kind without names.
 	Named func(source.Path) bool
-	// Is looks at the names and first bytes of files.
-	Is func(context.Context, source.Opener, source.Path) bool
+	// Is looks at the names and first bytes of files. Its errors are outages, which leave open what a path is.
+	Is func(context.Context, source.Opener, source.Path) (bool, error)
 	// Files is the class of local files that are of this kind by their names, without a look at their bytes, as
 	// archives of all kinds begin alike; 0 for none.
 	Files magic.Class
@@ -152,7 +152,8 @@ func (k *Kind) String() string { return k.Noun }
 
 // Of returns what a path leads to. The name of a raster or a table decides without a request, and so does a remote
 // path into a container (CONTAINER::PATH). A directory that is two things at once, such as one with the metadata of
-// both Zarr and TileDB, is fault.Unsupported. What cannot be opened is Other: opening it has the better error.
+// both Zarr and TileDB, is fault.Unsupported. What cannot be opened is Other: opening it has the better error. But an
+// outage that hides what a path is is an error.
 func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	p, err := source.Parse(uri)
 	if err != nil {
@@ -173,10 +174,11 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	}
 	candidates := make([]*Kind, 0, len(kinds))
 	for _, kind := range kinds {
-		switch named := p.Remote() && kind.Named != nil && kind.Named(p); {
-		case !named:
+		if named := p.Remote() && kind.Named != nil && kind.Named(p); !named {
 			candidates = append(candidates, kind)
-		case kind.Is(ctx, o, p):
+		} else if is, err := kind.Is(ctx, o, p); err != nil {
+			return Other, err
+		} else if is {
 			return kind, nil
 		}
 	}
@@ -184,12 +186,12 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	found := make([]bool, len(candidates))
 	var group errgroup.Group
 	for i, kind := range candidates {
-		group.Go(func() error {
-			found[i] = kind.Is(ctx, o, p)
-			return nil
+		group.Go(func() (err error) {
+			found[i], err = kind.Is(ctx, o, p)
+			return err
 		})
 	}
-	_ = group.Wait()
+	outage := group.Wait()
 	if err := ctx.Err(); err != nil {
 		return Other, err
 	}
@@ -204,6 +206,9 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 			return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset",
 				"is %v and %v at once: move one of them to a directory of its own", result, kind), uri)
 		}
+	}
+	if result == Other && outage != nil {
+		return Other, outage
 	}
 	byName := Find(func(k *Kind) bool { return k.Files != 0 && k.Files == class })
 	if byName != Other && !p.Remote() {

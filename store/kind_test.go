@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/zarr"
+	"github.com/chaski-eo/chaski/tools/testkit/outage"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -180,14 +181,65 @@ func (u *unreachable) Open(_ context.Context, uri string) (source.Reader, error)
 		Err: errors.New("timeout")}
 }
 
-// TestUnreachable: each kind asks a server that does not answer once, since every further name would take as long.
+// TestUnreachable: each kind asks a server that does not answer once, since every further name would take as long. What
+// a path is remains open then.
 func TestUnreachable(t *testing.T) {
 	for _, uri := range []string{"https://host/data", "s3://bucket/data/", "https://host/data.zarr"} {
 		u := &unreachable{}
-		if kind, err := store.Of(t.Context(), u, uri); kind != store.Other || err != nil || u.opened.Load() > 3 {
-			t.Errorf("%s: got %v, %v after %d requests; want %v after 3 at most", uri, kind, err, u.opened.Load(),
-				store.Other)
+		if _, err := store.Of(t.Context(), u, uri); !source.Unreachable(err) || u.opened.Load() > 3 {
+			t.Errorf("%s: %v after %d requests; want a timeout after 3 at most", uri, err, u.opened.Load())
 		}
+	}
+}
+
+// flaky has the files of a directory at https://host/. The call of Open or ReadAt that makes left 0 fails.
+type flaky struct {
+	dir   string
+	files openers.Files
+	left  atomic.Int64
+}
+
+func (f *flaky) Open(ctx context.Context, uri string) (source.Reader, error) {
+	if f.left.Add(-1) == 0 {
+		return nil, outage.Err
+	}
+	r, err := f.files.Open(ctx, filepath.Join(f.dir, strings.TrimPrefix(uri, "https://host/")))
+	return flakyReader{r, f}, err
+}
+
+type flakyReader struct {
+	source.Reader
+	from *flaky
+}
+
+func (r flakyReader) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if r.from.left.Add(-1) == 0 {
+		return outage.Err
+	}
+	return r.Reader.ReadAt(ctx, p, off)
+}
+
+// TestOutage: a remote path whose kind an outage hides is the error of the outage, not another kind.
+func TestOutage(t *testing.T) {
+	f := &flaky{dir: makePaths(t)}
+	defer f.files.Close()
+	hidden := 0
+	for name := range paths {
+		f.left.Store(0)
+		want, err := store.Of(t.Context(), f, "https://host/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for call := range -f.left.Load() {
+			f.left.Store(call + 1)
+			got, err := store.Of(t.Context(), f, "https://host/"+name)
+			if hidden++; err == nil && got != want || err != nil && !source.Unreachable(err) {
+				t.Errorf("%s: request %d fails: %v, %v; want %v", name, call+1, got, err, want)
+			}
+		}
+	}
+	if hidden < 50 {
+		t.Errorf("%d requests failed", hidden)
 	}
 }
 

@@ -33,10 +33,10 @@ func findSuperblock(ctx context.Context, r source.Reader) (int64, error) {
 	return 0, fault.At(fault.Corrupt, superblockPart, 0, "not an HDF5 file: no signature")
 }
 
-// Is reports whether a file begins like an HDF5 file.
-func Is(ctx context.Context, r source.Reader) bool {
+// Is reports whether a file begins like an HDF5 file. Its errors are outages.
+func Is(ctx context.Context, r source.Reader) (bool, error) {
 	_, err := findSuperblock(ctx, r)
-	return err == nil
+	return err == nil, source.Outage(err)
 }
 
 // openFile reads the superblock of a file.

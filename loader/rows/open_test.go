@@ -334,7 +334,7 @@ func TestStacksRefused(t *testing.T) {
 func TestDimensionsAndTimesOfAStore(t *testing.T) {
 	isFlat := func(p source.Path) bool { return p.Base() == "flat" }
 	flat := store.Register(&store.Kind{Noun: "a flat store", Flat: true, Named: isFlat,
-		Is: func(_ context.Context, _ source.Opener, p source.Path) bool { return isFlat(p) }})
+		Is: func(_ context.Context, _ source.Opener, p source.Path) (bool, error) { return isFlat(p), nil }})
 	dir := folder.Of(t, "flat=x", "a.tif")
 	o := resources.Options{}.WithDefaults()
 	at := &spec.Timestamp{}

@@ -19,8 +19,8 @@ import (
 
 // TestKinds: a kind of store that only this test knows verifies its paths by itself, and one that cannot is an error.
 func TestKinds(t *testing.T) {
-	named := func(name string) func(context.Context, source.Opener, source.Path) bool {
-		return func(_ context.Context, _ source.Opener, p source.Path) bool { return p.Base() == name }
+	named := func(name string) func(context.Context, source.Opener, source.Path) (bool, error) {
+		return func(_ context.Context, _ source.Opener, p source.Path) (bool, error) { return p.Base() == name, nil }
 	}
 	store.Register(&store.Kind{Noun: "a heap", Is: named("heap"),
 		Verify: func(_ context.Context, c *store.Check, path string) error {

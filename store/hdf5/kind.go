@@ -27,23 +27,23 @@ func Named(p source.Path) bool {
 }
 
 // Is reports whether a path is an HDF5 file, or one and a path in it. A remote one costs a request.
-func Is(ctx context.Context, o source.Opener, p source.Path) bool {
+func Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
 	if p.Remote() && !Named(p) {
-		return false
+		return false, nil
 	}
 	if !p.Remote() {
 		name, _, _ := source.Split(p.Local())
 		if st, err := openers.RootsOf(o).Stat(name); err != nil || !st.Mode().IsRegular() {
-			return false
+			return false, nil
 		}
 	}
 	uri, _, _ := source.Split(p.Name)
 	r, err := o.Open(ctx, uri)
 	if err != nil {
-		return false
+		return false, source.Outage(err)
 	}
-	is := format.Is(ctx, r)
-	return r.Close() == nil && is
+	is, err := format.Is(ctx, r)
+	return r.Close() == nil && is, err
 }
 
 // hidden reports whether an attribute is one of the format, not of the user.

@@ -51,7 +51,10 @@ func openFile(ctx context.Context, o source.Opener, uri string, opt zarr.Options
 		return nil, err
 	}
 	defer r.Close()
-	if !format.Is(ctx, r) {
+	switch is, err := format.Is(ctx, r); {
+	case err != nil:
+		return nil, err
+	case !is:
 		return nil, notHDF5(ctx, r)
 	}
 	made := &opened{open: o, uri: uri, object: source.Known{Size: r.Size(), ETag: source.ETag(r)},

@@ -184,23 +184,23 @@ func Named(p source.Path) bool {
 }
 
 // Is reports whether a path is a container, or is Named like one.
-func Is(ctx context.Context, o source.Opener, p source.Path) bool {
+func Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
 	if Named(p) {
-		return true
+		return true, nil
 	}
 	format, from, err := identify(ctx, o, p.Name)
 	if err != nil {
 		if ctx.Err() != nil || source.Unreachable(err) {
-			return false
+			return false, source.Outage(err)
 		}
 		in, err := catalogIn(ctx, o, p.Name)
-		return err == nil && in != ""
+		return in != "", err
 	}
 	if from.File != nil && from.File.Close() != nil {
-		return false
+		return false, nil
 	}
 	// Many files are JSON, so the first bytes must not make one a container.
-	return format != nil && format.form != Tacollection
+	return format != nil && format.form != Tacollection, nil
 }
 
 // Open opens containers as one dataset, whose rows are theirs one after the other. If a directory has a catalog, the

@@ -53,26 +53,25 @@ func isFragmentName(name string) bool {
 
 // Is reports whether there is an array at a path. A remote one costs the request that opens the schema, and one that
 // lists the directory of schemas. A URI with a query is no array.
-func Is(ctx context.Context, o source.Opener, p source.Path) bool {
+func Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
 	if !p.Remote() {
-		return isArray(p, openers.RootsOf(o))
+		return isArray(p, openers.RootsOf(o)), nil
 	}
 	// Names below a URI with a query would become part of the query.
 	if strings.Contains(p.Name, "?") {
-		return false
+		return false, nil
 	}
 	uri := strings.TrimSuffix(p.Name, "/")
 	reader, err := o.Open(ctx, uri+"/"+schemaName)
 	if err == nil {
-		return errors.Join(hasVersion(ctx, reader), reader.Close()) == nil
+		err = errors.Join(hasVersion(ctx, reader), reader.Close())
+		return err == nil, source.Outage(err)
 	}
 	if source.Unreachable(err) {
-		return false
+		return false, err
 	}
 	names, err := openers.Names(ctx, o, uri+"/"+schemasDir)
-	return err == nil && slices.ContainsFunc(names, func(name string) bool {
-		return isFragmentName(name)
-	})
+	return err == nil && slices.ContainsFunc(names, isFragmentName), source.Outage(err)
 }
 
 // hasVersion returns an error if a file cannot be a schema, because it does not begin with the version of a format.

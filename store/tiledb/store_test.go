@@ -126,15 +126,16 @@ func parsed(t *testing.T, uri string) source.Path {
 // is not taken for a path.
 func TestPagesAreNoArrays(t *testing.T) {
 	page := &answers{b: []byte("<!DOCTYPE html><html></html>")}
-	if Is(t.Context(), page, parsed(t, pageHost+"/x.tif")) || len(page.uris) == 0 {
-		t.Errorf("a page is an array: asked for %q", page.uris)
+	if is, err := Is(t.Context(), page, parsed(t, pageHost+"/x.tif")); is || err != nil || len(page.uris) == 0 {
+		t.Errorf("a page is an array: asked for %q, %v", page.uris, err)
 	}
 	page.uris = nil
-	if Is(t.Context(), page, parsed(t, pageHost+"/x.tif?sig=A")) || len(page.uris) != 0 {
+	if is, err := Is(t.Context(), page, parsed(t, pageHost+"/x.tif?sig=A")); is || err != nil || len(page.uris) != 0 {
 		t.Errorf("a URI with a query: asked for %q", page.uris)
 	}
 	schema := testfile.Read(t, filepath.Join(corpusDir(t), "arrays", "dense_1d_gaps", schemaName))
-	if array := (&answers{b: schema}); !Is(t.Context(), array, parsed(t, pageHost+"/array")) {
-		t.Errorf("an array is none: asked for %q", array.uris)
+	array := &answers{b: schema}
+	if is, err := Is(t.Context(), array, parsed(t, pageHost+"/array")); !is || err != nil {
+		t.Errorf("an array is none: asked for %q, %v", array.uris, err)
 	}
 }

@@ -35,40 +35,41 @@ func directory(o source.Opener, p source.Path) (uri string, remote bool) {
 }
 
 // Is reports whether there is an array or a group at a path. A remote one costs up to three requests.
-func Is(ctx context.Context, o source.Opener, p source.Path) bool {
+func Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
 	uri, remote := directory(o, p)
 	if !remote {
 		roots, dir := openers.RootsOf(o), source.LocalPath(uri)
 		for _, name := range [...]string{meta3, array2, group2, consolidated} {
 			if st, err := roots.Stat(pathname.Join(dir, name)); err == nil && st.Mode().IsRegular() {
-				return true
+				return true, nil
 			}
 		}
-		return false
+		return false, nil
 	}
 	// The name of a metadata file would become part of the query.
 	if uri == p.Name && strings.ContainsAny(uri, "?#") {
-		return false
+		return false, nil
 	}
 	for _, name := range [...]string{meta3, array2, group2} {
 		reader, err := o.Open(ctx, source.Join(uri, name))
 		if err == nil {
-			is := beginsLikeJSON(ctx, reader)
-			return reader.Close() == nil && is
+			is, err := beginsLikeJSON(ctx, reader)
+			return reader.Close() == nil && is, err
 		}
 		if source.Unreachable(err) {
-			return false
+			return false, err
 		}
 	}
-	return false
+	return false, nil
 }
 
 // beginsLikeJSON reports whether a file begins like the metadata of an array or a group. Some servers send a page for
-// every name.
-func beginsLikeJSON(ctx context.Context, r source.Reader) bool {
+// every name. Its errors are outages.
+func beginsLikeJSON(ctx context.Context, r source.Reader) (bool, error) {
 	const most = 16 // bytes; all but one may be spaces
 	head := make([]byte, min(most, r.Size()))
-	return r.ReadAt(ctx, head, 0) == nil && bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
+	err := r.ReadAt(ctx, head, 0)
+	return err == nil && bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")), source.Outage(err)
 }
 
 // Node is an open array or group. It does not change and is safe for concurrent use.

@@ -58,7 +58,10 @@ func TestCommittedZIPs(t *testing.T) {
 		data := testfile.Read(t, filepath.Join(dir, name))
 		o := inZIP(data)
 		p, err := source.Parse(zipName)
-		if err != nil || !Named(p) || !Is(t.Context(), o, p) {
+		if err != nil || !Named(p) {
+			t.Fatalf("%s: is no store: %v", name, err)
+		}
+		if is, err := Is(t.Context(), o, p); !is || err != nil {
 			t.Fatalf("%s: is no store: %v", name, err)
 		}
 		node, err := Open(t.Context(), o, zipName, Options{})
