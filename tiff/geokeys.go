@@ -106,21 +106,21 @@ func (g *Geo) base() int {
 	return public(epsg.ByDatum(name))
 }
 
-// checked returns the code of a projected CRS. If other keys name another geographic CRS or another unit, it
-// returns the code of the CRS that has these, or 0.
+// checked returns the code of a projected CRS. If other keys name another geographic CRS that is known, or another
+// unit, it returns the code of the CRS that has these, or 0.
 func (g *Geo) checked(code, base int) int {
 	definition, ok := epsg.ByCode(code)
 	if !ok || definition.Projection == "longlat" {
 		return code
 	}
+	if epsg.Projection(base) == "" {
+		base = definition.Base
+	}
 	unit, known := g.unit()
-	if (base == 0 || base == definition.Base) && (!known || math.Abs(unit-definition.Value("unit")) < 1e-9) {
+	if base == definition.Base && (!known || math.Abs(unit-definition.Value("unit")) < 1e-9) {
 		return code
 	}
-	if base != 0 && base != definition.Base {
-		if epsg.Projection(base) == "" {
-			return code
-		}
+	if base != definition.Base {
 		definition.Base, definition.A = base, 0
 	}
 	if known {

@@ -16,7 +16,9 @@ import (
 var keysOfGDAL string
 
 // TestKeys: GeoKeys have the EPSG code that GDAL 3.10.3 finds, or the parameters that it has without one, by PROJ's
-// names. testdata/write_keys.py writes the rows; those of CRSs that this package leaves without a code are left out.
+// names. testdata/write_keys.py asks GDAL for 981 sets of keys. The rows are the 504 on which both agree: GDAL leaves
+// other sets without a code that has the same parameters, gives EPSG:4326 or none to keys that contradict each other,
+// and takes a unit that is not known for the metre. TestKeysByHand has such sets.
 func TestKeys(t *testing.T) {
 	for line := range strings.Lines(keysOfGDAL) {
 		var row struct {
@@ -84,6 +86,8 @@ func TestKeysByHand(t *testing.T) {
 		{[]uint16{1024, 0, 1, 1, 2048, 0, 1, 4269, 3072, 0, 1, 4326}, "", 4326, ""},
 		{[]uint16{1024, 0, 1, 1, 2048, 0, 1, 4326, 3072, 0, 1, 9999}, "", 9999, ""},
 		{[]uint16{1024, 0, 1, 1, 2048, 0, 1, 9999, 3072, 0, 1, 32633}, "", 32633, ""},
+		{[]uint16{1024, 0, 1, 1, 2048, 0, 1, 9999, 3072, 0, 1, 32633, 3076, 0, 1, 9001}, "", 32633, ""},
+		{[]uint16{1024, 0, 1, 1, 2048, 0, 1, 9999, 3072, 0, 1, 32633, 3076, 0, 1, 9002}, "", 0, ""}, // in feet
 		{[]uint16{1024, 0, 1, 1, 3072, 0, 1, 1024}, "", 1024, ""},
 		{[]uint16{1024, 0, 1, 2, 2048, 0, 1, 4269, 2049, ifd.TagGeoASCII, uint16(len(wgs84)), 0}, wgs84, 4269, ""},
 		{[]uint16{1024, 0, 1, 2, 2049, ifd.TagGeoASCII, uint16(len(wgs84)), 0}, wgs84, 4326, ""},
