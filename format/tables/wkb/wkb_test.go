@@ -335,6 +335,7 @@ func TestBadGeometries(t *testing.T) {
 		"cut point": {pointOf(xy{1, 2})[:20], fault.Corrupt}, "a count past the end": {huge, fault.Corrupt},
 		"a curve": {le().head(8).b, fault.Unsupported}, "type 0": {le().head(0).b, fault.Unsupported},
 		"order of an apart polygon": {append([]byte{2}, polygonOf(rect(5, 5, 6, 6))[1:]...), fault.Corrupt},
+		"order of a point":          {append([]byte{2}, pointOf(xy{5, 5})[1:]...), fault.Corrupt},
 		"apart, a ring is missing":  {polygonOf(rect(5, 5, 6, 6), nil)[:13+5*16], fault.Corrupt},
 		"too deep":                  {deep, fault.Limit},
 		"rings past the end":        {le().head(polygon).count(1 << 30).b, fault.Corrupt},
@@ -365,6 +366,21 @@ func TestTypes(t *testing.T) {
 		if _, _, err := Point(b); (known && kind == point) != (err == nil) || err != nil && !refused(err, what) {
 			t.Errorf("the point of type %d: %v", code, err)
 		}
+	}
+	for _, want := range []xy{{1, -2}, {math.Inf(1), 1e-300}} {
+		if x, y, err := Point(AppendPoint(nil, want[0], want[1])); err != nil || x != want[0] || y != want[1] {
+			t.Errorf("%v became %v, %v: %v", want, x, y, err)
+		}
+	}
+	for _, half := range []xy{{1, math.NaN()}, {math.NaN(), 1}} {
+		if b, ok, err := Bounds(pointOf(half)); ok || err != nil {
+			t.Errorf("%v has the bounds %v: %v", half, b, err)
+		}
+	}
+	// Only the edge that closes the ring goes across the antimeridian.
+	around := polygonOf([]xy{{-120, 60}, {0, 60}, {120, 60}})
+	if hit, err := Match(around, NewBox(10, 85, 20, 90), column.Intersects); !hit || err != nil {
+		t.Errorf("a polygon around the pole: %v, %v", hit, err)
 	}
 	far := polygonOf(rect(20, 20, 21, 21))
 	for n := range far {
@@ -450,14 +466,14 @@ func FuzzPoint(f *testing.F) {
 func TestText(t *testing.T) {
 	nowhere := xy{math.NaN(), math.NaN()}
 	for text, want := range map[string][]byte{
-		"POINT (1 -2.5e1)":                    pointOf(xy{1, -25}),
-		"POINT (+1 +2.5E+1)":                  pointOf(xy{1, 25}),
-		" point(1 2)":                         pointOf(xy{1, 2}),
-		"SRID=4326;POINT Z (1 2 3)":           pointOf(xy{1, 2}),
-		"POINTZM(1 2 3 4)":                    pointOf(xy{1, 2}),
-		"LINESTRING (0 0,1 1 , 2 0)":          lineOf(xy{0, 0}, xy{1, 1}, xy{2, 0}),
-		"LINESTRING EMPTY":                    lineOf(),
-		"POLYGON ((0 0, 3 0, 3 3, 0 3, 0 0))": polygonOf(rect(0, 0, 3, 3)),
+		"POINT (1 -2.5e1)":                                     pointOf(xy{1, -25}),
+		"POINT (+1 +2.5E+1)":                                   pointOf(xy{1, 25}),
+		" point(1 2)\t ":                                       pointOf(xy{1, 2}),
+		"SRID=4326;POINT Z (1 2 3)":                            pointOf(xy{1, 2}),
+		"POINTZM(1 2 3 4)":                                     pointOf(xy{1, 2}),
+		"LINESTRING (0 0,1 1 , 2 0)":                           lineOf(xy{0, 0}, xy{1, 1}, xy{2, 0}),
+		"LINESTRING EMPTY":                                     lineOf(),
+		"POLYGON ((0 0, 3 0, 3 3, 0 3, 0 0))":                  polygonOf(rect(0, 0, 3, 3)),
 		"POLYGON((0 0,3 0,3 3,0 3,0 0),(1 1,2 1,2 2,1 2,1 1))": polygonOf(rect(0, 0, 3, 3), rect(1, 1, 2, 2)),
 		"MULTIPOINT (1 2, 3 4)": le().head(multiPoint).count(2).with(pointOf(xy{1,
 			2}), pointOf(xy{3, 4})),
@@ -486,6 +502,7 @@ func TestText(t *testing.T) {
 	for text, kind := range map[string]fault.Kind{"": fault.Unsupported,
 		"CIRCULARSTRING (0 0, 1 1, 2 0)": fault.Unsupported, "POINT": fault.Corrupt, "POINT (1)": fault.Corrupt,
 		"POINT (1 2": fault.Corrupt, "POINT (1 2) x": fault.Corrupt, "POINT (1e999 2)": fault.Corrupt,
+		"POINT (1-2 3)":      fault.Corrupt,
 		"POLYGON (0 0, 1 1)": fault.Corrupt, "LINESTRING (0 0 1 1 1)": fault.Corrupt,
 		strings.Repeat("GEOMETRYCOLLECTION (", 50) + "POINT (1 2)": fault.Limit} {
 		if got, err := AppendText(nil, text); fault.KindOf(err) != kind {
