@@ -152,8 +152,8 @@ func (k *Kind) String() string { return k.Noun }
 
 // Of returns what a path leads to. The name of a raster or a table decides without a request, and so does a remote
 // path into a container (CONTAINER::PATH). A directory that is two things at once, such as one with the metadata of
-// both Zarr and TileDB, is fault.Unsupported. What cannot be opened is Other: opening it has the better error. But an
-// outage that hides what a path is is an error.
+// both Zarr and TileDB, is fault.Unsupported. What cannot be opened is Other: opening it has the better error. If no
+// kind was found and a server did not answer, its error is returned.
 func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	p, err := source.Parse(uri)
 	if err != nil {

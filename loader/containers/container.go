@@ -445,10 +445,10 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, axe
 // file makes the asset of an entry that is a whole file. x is as in place.
 func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index, axes chunk.Axes) (catalog.Asset, error) {
 	path, err := c.options.Resolve(e.URI)
-	switch {
-	case err != nil:
+	if err != nil {
 		return catalog.Asset{}, err
-	case x != nil:
+	}
+	if x != nil {
 		return catalog.Asset{URI: path, Index: x}, catalog.CheckRaster(ctx, c.options.Opener, path, 0)
 	}
 	return catalog.OpenSmall(ctx, c.options.Opener, path, source.Known{}, axes, c.options.MaxChunkBytes)

@@ -173,10 +173,10 @@ func (c *Container) sequenceMember(ctx context.Context, f spec.Field) (fieldPlac
 // else the raster below the sample with the name of the field. The first sample decides for all.
 func (c *Container) ownMember(ctx context.Context, f spec.Field) (fieldPlace, error) {
 	e, err := c.set.Entry(ctx, 0, int(c.rows[0]))
-	switch {
-	case err != nil:
+	if err != nil {
 		return fieldPlace{}, err
-	case e.Kind == taco.File:
+	}
+	if e.Kind == taco.File {
 		return c.raster(ctx, f, 0, c.rows)
 	}
 	level, rows, err := c.below(ctx, c.set.FileNamed(f.Name))

@@ -19,8 +19,8 @@ type Headers struct {
 	parser  catalog.NamesParser
 }
 
-// HeadersOf returns the headers in a table; nil if it has none, and with an error. column names the one with the
-// indexes, which must then exist and hold blobs; "" means those that containers have.
+// HeadersOf returns the headers in a table, or nil if the table has none. column names the one with the indexes, which
+// must then exist and hold blobs; "" means those that containers have.
 func HeadersOf(ctx context.Context, t *tables.Table, column string) (*Headers, error) {
 	headers, names := &Headers{}, headerColumns
 	if column != "" {

@@ -66,21 +66,19 @@ const maxParts = 10000
 // reached.
 func partitions(ctx context.Context, o source.Opener, uri string) (int, error) {
 	file, err := o.Open(ctx, uri)
-	if err == nil {
-		defer file.Close()
-		var head []byte
-		var header tortilla.Header
-		if head, err = source.Read(ctx, file, 0, min(headBytes, file.Size())); err == nil {
-			header, err = tortilla.ParseHeader(head, file.Size())
-		}
-		if err == nil && header.Partitions <= maxParts {
-			return int(max(header.Partitions, 1)), nil
-		}
+	if err != nil {
+		return 0, source.Outage(err)
 	}
-	if source.Unreachable(err) {
-		return 0, err
+	defer file.Close()
+	head, err := source.Read(ctx, file, 0, min(headBytes, file.Size()))
+	if err != nil {
+		return 0, source.Outage(err)
 	}
-	return 0, nil
+	header, err := tortilla.ParseHeader(head, file.Size())
+	if err != nil || header.Partitions > maxParts {
+		return 0, nil
+	}
+	return int(max(header.Partitions, 1)), nil
 }
 
 // wholeSets checks that all parts of a split container are opened if more than one is. A single
