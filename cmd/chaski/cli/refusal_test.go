@@ -11,18 +11,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
-// What a file that is refused may cost.
-const (
-	refusalTime   = 200 * time.Millisecond // of a processor
-	refusalMemory = 100 << 20              // resident, bytes
-)
+// refusalMemory is what the command may take to refuse a file: resident, bytes.
+const refusalMemory = 100 << 20
 
 // badFile is a line of the corpus about a damaged file.
 type badFile struct {
@@ -60,8 +56,7 @@ func (f badFile) arguments(t *testing.T, dir, tmp string) []string {
 }
 
 // TestRefusalsAreCheap: the command ($CHASKI_BIN) refuses every damaged frame, rumi file and TIFF
-// of the corpus with one line, within 200 ms of a processor and 100 MiB. The best of some attempts
-// counts, because other work on the same processor slows it down.
+// of the corpus with one line, within 100 MiB. One that takes minutes of a processor, where most take 20 ms, is killed.
 func TestRefusalsAreCheap(t *testing.T) {
 	binary := os.Getenv("CHASKI_BIN")
 	if _, err := os.Stat(binary); binary == "" || err != nil {
@@ -83,44 +78,32 @@ func TestRefusalsAreCheap(t *testing.T) {
 		}
 		return
 	}
-	var slowest time.Duration
 	var greatest int64
-	var slow, great string
+	var great string
 	files, refused := badFiles(t, dir), 0
 	for _, f := range files {
-		args := f.arguments(t, dir, tmp)
-		best := time.Hour
-		for range 20 {
-			cmd := exec.Command(binary, args...)
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			err := cmd.Run()
-			if cmd.ProcessState == nil {
-				t.Fatal(err)
-			}
-			best = min(best, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-			use := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-			if n := use.Maxrss << 10; n > greatest {
-				greatest, great = n, f.Path
-			}
-			if err == nil && f.Expect == "error" ||
-				err != nil && (cmd.ProcessState.ExitCode() != 1 || strings.Count(stderr.String(), "\n") != 1) {
-				t.Errorf("%s (%s): exit code %d: %s", f.Path, f.What, cmd.ProcessState.ExitCode(), stderr.String())
-			}
-			if best <= refusalTime {
-				if err != nil {
-					refused++
-				}
-				break
-			}
+		cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `ulimit -t 120; exec "$@"`, "sh", binary},
+			f.arguments(t, dir, tmp)...)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		err := cmd.Run()
+		if cmd.ProcessState == nil {
+			t.Fatal(err)
 		}
-		if best > slowest {
-			slowest, slow = best, f.Path
+		use := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		if n := use.Maxrss << 10; n > greatest {
+			greatest, great = n, f.Path
+		}
+		if err == nil && f.Expect == "error" ||
+			err != nil && (cmd.ProcessState.ExitCode() != 1 || strings.Count(stderr.String(), "\n") != 1) {
+			t.Errorf("%s (%s): exit code %d: %s", f.Path, f.What, cmd.ProcessState.ExitCode(), stderr.String())
+		}
+		if err != nil {
+			refused++
 		}
 	}
-	t.Logf("%d files, %d refused; the slowest took %v (%s), the largest %d MiB (%s)", len(files), refused,
-		slowest.Round(time.Millisecond), slow, greatest>>20, great)
-	if refused == 0 || slowest > refusalTime || greatest > refusalMemory {
-		t.Errorf("at most %v and %d MiB are wanted", refusalTime, refusalMemory>>20)
+	t.Logf("%d files, %d refused; the largest took %d MiB (%s)", len(files), refused, greatest>>20, great)
+	if refused == 0 || greatest > refusalMemory {
+		t.Errorf("at most %d MiB are wanted", refusalMemory>>20)
 	}
 }
