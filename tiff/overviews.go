@@ -75,7 +75,7 @@ func openOverview(ctx context.Context, f *ifd.File, d *ifd.Directory, x *chunk.I
 			"an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
 			index.Bands, index.Height, index.Width, index.DType, x.Bands, x.Height, x.Width, x.DType)
 	}
-	index.NoData, index.NoDataBits, index.LastNoData = x.NoData, x.NoDataBits, x.LastNoData
+	index.NoData, index.NoDataBits, index.BandNoData = x.NoData, x.NoDataBits, x.BandNoData
 	index.Alpha, index.Classes = x.Alpha, x.Classes
 	index.Physical = x.Physical
 	if index.Mask, err = openMask(ctx, f, index, l, SubfileMask|SubfileReduced); err != nil {

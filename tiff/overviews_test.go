@@ -101,7 +101,7 @@ func TestOverviews(t *testing.T) {
 func TestOverviewsInherit(t *testing.T) {
 	bits, value := uint64(7), 7.0
 	for fields, x := range map[string]*chunk.Index{
-		"kind=1 width=8 height=8 bands=2 planar=1 sizes=512": {Bands: 2, LastNoData: &value, Alpha: true},
+		"kind=1 width=8 height=8 bands=2 planar=1 sizes=512": {Bands: 2, BandNoData: [][]float64{{7}, nil}, Alpha: true},
 		"kind=1 width=8 height=8":                            {Bands: 1, Classes: true},
 	} {
 		x.Width, x.Height, x.DType, x.NoData, x.NoDataBits = 16, 16, chunk.Uint8, &value, &bits
@@ -115,8 +115,8 @@ func TestOverviewsInherit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if y := all[0]; y.NoData != x.NoData || y.NoDataBits != x.NoDataBits || y.LastNoData != x.LastNoData ||
-			y.Alpha != x.Alpha || y.Classes != x.Classes || !slices.Equal(y.Physical, x.Physical) {
+		if y := all[0]; y.NoData != x.NoData || y.NoDataBits != x.NoDataBits || !slices.Equal(y.NoDataOf(0), x.NoDataOf(0)) ||
+			len(y.BandNoData) != len(x.BandNoData) || y.Alpha != x.Alpha || y.Classes != x.Classes || !slices.Equal(y.Physical, x.Physical) {
 			t.Errorf("%s: %+v", fields, y)
 		}
 	}

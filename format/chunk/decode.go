@@ -1,7 +1,6 @@
 package chunk
 
 import (
-	"encoding/binary"
 	"slices"
 	"strconv"
 
@@ -240,40 +239,4 @@ func (x *Index) checkLowBits(samples []byte) error {
 		return nil
 	}
 	return fault.New(fault.Corrupt, "", "a sample with more than the %d bits of %s", x.DType.Bits(), x.DType)
-}
-
-// fillSparse writes nodata, or 0, to every sample of dst.
-func fillSparse(dst []byte, x *Index) {
-	clear(dst)
-	var sample [16]byte
-	if n := x.nodataSample(&sample); n > 0 {
-		kernel.Fill(dst[:len(dst)/n*n], sample[:n])
-	}
-}
-
-// NoDataSample returns the nodata value as one little-endian sample, or nil.
-func (x *Index) NoDataSample() []byte {
-	var sample [16]byte
-	if n := x.nodataSample(&sample); n > 0 {
-		return sample[:n:n]
-	}
-	return nil
-}
-
-// nodataSample writes the nodata value as one little-endian sample and returns its size, or 0 if
-// x has no nodata or all its bytes are zero.
-func (x *Index) nodataSample(s *[16]byte) int {
-	if x.NoData == nil && x.NoDataBits == nil {
-		return 0
-	}
-	size := x.DType.Size()
-	if x.NoDataBits != nil && size == 8 {
-		binary.LittleEndian.PutUint64(s[:], *x.NoDataBits)
-		return size
-	}
-	if x.NoData == nil {
-		return 0
-	}
-	x.DType.PutNumber(s[:size], *x.NoData)
-	return size
 }

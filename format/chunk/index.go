@@ -187,9 +187,9 @@ type Index struct {
 	// pixels that hold data where neither Mask nor nodata does (Masking). Samples are Uint8 or Uint16 then, the only
 	// ones whose alpha is a mask for GDAL.
 	Alpha bool
-	// LastNoData is the nodata value of the last band where it is not NoData, NaN for none: GDAL's side files give one
-	// to each band, and usually none to alpha. It counts where that band is read as data. Samples are Uint8 or Uint16.
-	LastNoData *float64
+	// BandNoData lists the nodata values of each band of a step of time, or of all if it has one entry, where one value
+	// for all does not say them: NoData and NoDataBits are nil then. See SetNoData, which makes it.
+	BandNoData [][]float64
 	// Classes says that pixels are the numbers of classes, since the file has a palette: numbers between them mean
 	// nothing.
 	Classes bool
@@ -205,30 +205,12 @@ type Index struct {
 	Blocks *Blocks
 }
 
-// Masking returns the image whose samples are 0 in pixels without data: the mask or, behind a nodata value as in GDAL,
-// x itself, whose last band is alpha. It is nil if there is neither.
-func (x *Index) Masking() *Index {
-	if x.Mask == nil && x.Alpha && x.NoData == nil && x.NoDataBits == nil {
-		return x
-	}
-	return x.Mask
-}
-
 // DataBands returns the number of bands of a step of time without alpha, which is the last.
 func (x *Index) DataBands() int {
 	if x.Alpha {
 		return x.StepBands() - 1
 	}
 	return x.StepBands()
-}
-
-// Missing returns the nodata value of the pixels that hold no data, as NoData and NoDataBits are. It is nil where a
-// mask says which they are, which counts alone, as in GDAL.
-func (x *Index) Missing() (value *float64, bits *uint64) {
-	if x.Mask != nil {
-		return nil, nil
-	}
-	return x.NoData, x.NoDataBits
 }
 
 // Blocks is one image of an array that holds many, and that reads its samples itself.
@@ -446,8 +428,8 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 			"an image with steps of time, or of samples of fewer than 8 bits, has a mask")
 	}
 	bands := mask.Bands == 1 || mask.Bands == x.Bands
-	plain := mask.DType == Uint8 && mask.Mask == nil && !mask.Alpha && mask.NoData == nil && mask.NoDataBits == nil &&
-		mask.Physical == nil && mask.LastNoData == nil
+	plain := mask.DType == Uint8 && mask.Mask == nil && !mask.Alpha && !mask.HasNoData() &&
+		mask.Physical == nil
 	if !plain || !bands || mask.Height != x.Height || mask.Width != x.Width {
 		return fault.New(fault.Corrupt, "chunk index", "a mask of %d bands of %d by %d pixels of %s for an image of "+
 			"%d bands of %d by %d", mask.Bands, mask.Height, mask.Width, mask.DType, x.Bands, x.Height, x.Width)
@@ -495,8 +477,9 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 			x.Inner, x.Predictor)
 	case x.Alpha && (x.Timed() || x.Bands < 2 || x.DType != Uint8 && x.DType != Uint16):
 		return bad(fault.Corrupt, "alpha with %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
-	case x.LastNoData != nil && (x.Timed() || x.Bands < 2 || x.DType != Uint8 && x.DType != Uint16):
-		return bad(fault.Corrupt, "a nodata value of the last of %d bands of %s", x.Bands, x.DType)
+	case x.BandNoData != nil && !x.bandNoDataFits():
+		return bad(fault.Corrupt, "lists of nodata values: %d for %d bands, or not their shortest form",
+			len(x.BandNoData), x.StepBands())
 	case x.Classes && (x.LowBits || x.StepBands() != 1 || !x.DType.Integer()):
 		return bad(fault.Corrupt, "a palette for %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
 	case x.Physical != nil && !x.linear():

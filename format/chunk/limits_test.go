@@ -94,8 +94,8 @@ func TestPropertiesAtTheBounds(t *testing.T) {
 	alpha := func(bands int, dtype DType) func(x *Index) {
 		return func(x *Index) { x.Alpha, x.Bands, x.DType, x.Ranges = true, bands, dtype, make([]Range, bands) }
 	}
-	last := func(bands int, dtype DType) func(x *Index) {
-		return func(x *Index) { alpha(bands, dtype)(x); x.Alpha, x.LastNoData = false, new(float64) }
+	lists := func(bands int, values ...[]float64) func(x *Index) {
+		return func(x *Index) { x.Bands, x.Ranges, x.BandNoData = bands, make([]Range, bands), values }
 	}
 	steps := func(change func(x *Index)) func(x *Index) {
 		return func(x *Index) { x.Bands, x.Times, x.Ranges = 4, 2, make([]Range, 4); change(x) }
@@ -106,8 +106,10 @@ func TestPropertiesAtTheBounds(t *testing.T) {
 		{params(MaxParams), params(MaxParams + 1), fault.Limit},
 		{alpha(2, Uint8), alpha(1, Uint8), fault.Corrupt},
 		{alpha(2, Uint16), alpha(2, Int16), fault.Corrupt},
-		{last(2, Uint8), last(1, Uint8), fault.Corrupt},
-		{last(2, Uint16), last(2, Int16), fault.Corrupt},
+		{lists(2, []float64{1}, []float64{2}), lists(3, []float64{1}, []float64{2}), fault.Corrupt},
+		{lists(2, []float64{1, 2}), lists(2, []float64{1}), fault.Corrupt}, // which is NoData
+		{lists(2, nil, []float64{2}), lists(2, []float64{1, 2}, []float64{1, 2}), fault.Corrupt},
+		{lists(1, make([]float64, MaxNoData)), lists(1, make([]float64, MaxNoData+1)), fault.Corrupt},
 		{steps(none), steps(func(x *Index) { x.Alpha = true }), fault.Corrupt},
 		{classes(Int64), classes(Float16), fault.Corrupt},
 		{classes(Uint8), steps(func(x *Index) { x.Classes = true }), fault.Corrupt},

@@ -91,7 +91,7 @@ type Converters struct {
 type castKey struct {
 	nodataKey
 	linear string // bytes of the scales and offsets of an asset
-	last   string // says of each band of the tensor whether it is the last of the asset, with its own nodata value
+	byBand string // the nodata values of each band of the tensor, where the asset lists them
 }
 
 // nodataKey is a nodata value as a map key. Values are compared by their bits: a NaN differs from
@@ -111,7 +111,7 @@ const maxConverters = 64
 func (c *Converters) Miss(x *chunk.Index) bool {
 	some := slices.ContainsFunc(c.Said, func(values []float64) bool { return len(values) > 0 })
 	key := c.key(x)
-	return c.Nodata && (key.has || key.nan || some || x.Masking() != nil || x.LastNoData != nil)
+	return c.Nodata && (key.has || key.nan || some || x.Masking() != nil || x.BandNoData != nil)
 }
 
 // Of returns the converters for n bands of the tensor, from band number first on. Numbers go on through all steps of
@@ -166,24 +166,21 @@ func (c *Converters) linear(x *chunk.Index, p *PickedBands) (scale, offset []flo
 	return scale, offset
 }
 
-// byBand returns the nodata values that are said, or else the value of each band of the tensor where the last band of
-// index x is among them and has its own; nil: all bands have the value of x. key tells casts of different bands apart.
+// byBand returns the nodata values that are said, or else those of each band of the tensor where index x lists them;
+// nil: all bands have the value of x. key tells casts of different bands apart.
 func (c *Converters) byBand(x *chunk.Index, p *PickedBands) (missing [][]float64, key string) {
-	last := x.StepBands() - 1
-	if c.Said != nil || x.LastNoData == nil || x.Mask != nil || !slices.Contains(p.Picked, last) {
+	if c.Said != nil || x.BandNoData == nil || x.Mask != nil {
 		return c.Said, ""
 	}
-	own := binary.LittleEndian.AppendUint64(nil, math.Float64bits(*x.LastNoData))
 	missing = make([][]float64, p.bands())
-	for i, plane := range p.Picked {
-		band := p.plane(i)
-		switch {
-		case plane == last:
-			missing[band], own = []float64{*x.LastNoData}, binary.AppendUvarint(own, uint64(band))
-		case x.NoDataBits != nil:
-			missing[band] = []float64{float64(*x.NoDataBits)}
-		case x.NoData != nil:
-			missing[band] = []float64{*x.NoData}
+	for i, plane := range p.Picked { // all steps of time have the same bands
+		missing[p.plane(i)] = x.NoDataOf(plane % x.StepBands())
+	}
+	var own []byte
+	for _, values := range missing {
+		own = binary.AppendUvarint(own, uint64(len(values)))
+		for _, v := range values {
+			own = binary.LittleEndian.AppendUint64(own, math.Float64bits(v))
 		}
 	}
 	return missing, string(own)
@@ -202,8 +199,8 @@ func bytesOf(lists ...[]float32) string {
 // exist.
 func (c *Converters) Get(x *chunk.Index, p *PickedBands) (*einops.Converter, error) {
 	scale, offset := c.linear(x, p)
-	missing, last := c.byBand(x, p)
-	key := castKey{c.key(x), bytesOf(scale, offset), last}
+	missing, byBand := c.byBand(x, p)
+	key := castKey{c.key(x), bytesOf(scale, offset), byBand}
 	c.mu.RLock()
 	made := c.made[key]
 	c.mu.RUnlock()

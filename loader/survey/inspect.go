@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/format/codec/openzl"
 	"github.com/chaski-eo/chaski/format/picture"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -82,6 +83,9 @@ type RasterInfo struct {
 	StoredBytes  int64       `json:"stored_bytes"`  // of all chunks in the file
 	DecodedBytes int64       `json:"decoded_bytes"` // of the image
 	NoData       *spec.Float `json:"nodata,omitempty"`
+	// BandNoData lists the nodata values of each band, or of all if it has one entry, where NoData alone does not say
+	// them.
+	BandNoData [][]spec.Float `json:"band_nodata,omitempty"`
 	// Joint are the values that all bands of a missing pixel have (NODATA_VALUES of GDAL, or the transparent colour of
 	// a PNG). Runs read such pixels as valid ones.
 	Joint string    `json:"nodata_values,omitempty"`
@@ -451,9 +455,12 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 	if hi == 0 && decoded <= math.MaxInt64 {
 		info.DecodedBytes = int64(decoded)
 	}
-	if x.NoData != nil {
+	if x.NoData != nil && x.BandNoData == nil {
 		v := spec.Float(*x.NoData)
 		info.NoData = &v
+	}
+	for _, values := range x.BandNoData {
+		info.BandNoData = append(info.BandNoData, num.As[spec.Float](values))
 	}
 	info.Joint = x.Joint
 	if x.Alpha {

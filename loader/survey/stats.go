@@ -269,7 +269,7 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 		return err
 	}
 	// Of physical values nodata is not found again.
-	masked := from.missing != nil || physical || !index.Alpha && index.LastNoData != nil
+	masked := from.missing != nil || physical || !index.OneNoData()
 	if f.NoData(nil, nil); !masked {
 		f.NoData(index.Missing())
 	}

@@ -290,7 +290,7 @@ func (o *Options) readMask(ctx context.Context, path string, x *chunk.Index) ([]
 	}
 	mask := *x
 	// Without its nodata value, since validity would otherwise combine both and the new mask would exclude more.
-	mask.NoData, mask.NoDataBits = nil, nil
+	mask.SetNoData(nil)
 	array, err := o.load(ctx, path, &mask, raster.ReadOptions{B: raster.Selection{List: []int{0}}, Validity: true})
 	if err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ const gapBytes = 64 << 20
 // clear makes nodata of the missing pixels in rows of the image.
 func (g *gaps) clear(y, rows int, strip []byte, classes bool) error {
 	x := g.scene.Index
-	if x.Masking() == nil && x.NoData == nil && x.NoDataBits == nil {
+	if x.Masking() == nil && !x.HasNoData() {
 		return nil
 	}
 	nothing := binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.NaN())))

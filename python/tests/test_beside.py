@@ -135,6 +135,20 @@ CASES |= {
         ("of words", "x.tif", "x.tfw", "one\ntwo\nthree\nfour\nfive\nsix\n"),
     ]
 }
+OTHER_BAND = BAND.replace("1", "3", 1).replace(">0<", ">9<")
+CASES |= {
+    f"nodata of each band {what}": ("x.tif", options | {"count": 3}, {"x.tif.aux.xml": text})
+    for what, options, text in [
+        ("in its place", {}, f"<PAMDataset>{BAND}{OTHER_BAND}</PAMDataset>"),
+        ("before that of the file", {"nodata": 5}, f"<PAMDataset>{BAND}{OTHER_BAND}</PAMDataset>"),
+        ("but the first", {}, f"<PAMDataset>{OTHER_BAND}</PAMDataset>"),
+        (
+            "that the type lacks",
+            {},
+            f"<PAMDataset>{BAND}{OTHER_BAND.replace('>9<', '>-1<')}</PAMDataset>",
+        ),
+    ]
+}
 CASES |= {
     "mask in another case": ("X.TIF", {}, {"Mask": True}),
     "pam in another case": ("X.TIF", {}, {"x.tif.aux.xml": pam()}),

@@ -360,7 +360,7 @@ func readFormat(ctx context.Context, r source.Reader, format *magic.Format, axes
 // Kept returns the bytes by which catalogs and caches keep the index: Blob, or a chunk index blob with the mask of a
 // file of its own, and for a rumi file with a nodata value, scales or offsets, which its header blob has no room for.
 func (m *Meta) Kept(x *chunk.Index) []byte {
-	if m.apart || m.Format == magic.Rumi && (x.NoData != nil || x.NoDataBits != nil || x.Physical != nil) {
+	if m.apart || m.Format == magic.Rumi && (x.HasNoData() || x.Physical != nil) {
 		return blob.Append(nil, x)
 	}
 	return m.Blob
@@ -391,13 +391,13 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside stri
 	}
 	if x = &image; known.hasBeside(pamExt) {
 		stored.NoData, stored.NoDataBits, stored.Physical = x.NoData, x.NoDataBits, x.Physical
-		stored.Alpha, stored.Classes, stored.LastNoData = x.Alpha, x.Classes, x.LastNoData
+		stored.Alpha, stored.Classes, stored.BandNoData = x.Alpha, x.Classes, x.BandNoData
 	}
 	if x.Mask == nil {
 		stored.Mask = nil
 	}
-	if (meta.Format == magic.Rumi || meta.Format == magic.PNG) && x.NoData == nil && x.NoDataBits == nil {
-		stored.NoData, stored.NoDataBits = nil, nil
+	if (meta.Format == magic.Rumi || meta.Format == magic.PNG) && !x.HasNoData() {
+		stored.SetNoData(nil)
 	}
 	return Matches(&stored, x), nil
 }

@@ -259,7 +259,7 @@ func TestSameIndex(t *testing.T) {
 		{"no nodata", ".aux.xml", false, func(x *chunk.Index) { x.NoData, x.NoDataBits = nil, nil }},
 		{"nodata", ".aux.xml", false, func(x *chunk.Index) { x.NoData = &nine }},
 		{"nodata of bits", ".aux.xml", false, func(x *chunk.Index) { x.NoDataBits = &bits }},
-		{"nodata of alpha", ".aux.xml", false, func(x *chunk.Index) { x.LastNoData = &nine }},
+		{"nodata of alpha", ".aux.xml", false, func(x *chunk.Index) { x.SetNoData([][]float64{nil, {nine}}) }},
 		{"another height", "", false, func(x *chunk.Index) { x.Height++ }},
 		{"another place", "", false, func(x *chunk.Index) {
 			x.Ranges = slices.Clone(x.Ranges)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
 	"net/url"
 	"os"
 	"path"
@@ -356,50 +355,19 @@ func (b *sidecarNames) addPAM(ctx context.Context, o source.Opener, a *Asset, m 
 // addNoData sets the nodata values that PAM gives to the bands, "" for none. Bands without one keep the value of the
 // raster.
 func addNoData(x *chunk.Index, texts []string) error {
-	of := func(band int) (value *float64, bits *uint64) {
-		if texts[band] == "" {
-			return x.NoData, x.NoDataBits
-		}
-		return tiff.NoData(texts[band], x.DType)
-	}
-	value, bits := of(0)
-	for band := range x.DataBands() {
-		if noDataKey(of(band)) != noDataKey(value, bits) {
-			return fault.New(fault.Unsupported, "PAM", "bands have different nodata values: %s=no ignores files "+
-				"beside rasters, and Field(nodata=...) gives each band its own", BesideVariable)
+	bands := slices.Repeat([]chunk.NoData{{Value: x.NoData, Bits: x.NoDataBits}}, len(texts))
+	for band, text := range texts {
+		if text != "" {
+			bands[band].Value, bands[band].Bits = tiff.NoData(text, x.DType)
 		}
 	}
-	last, lastBits := of(len(texts) - 1)
-	x.NoData, x.NoDataBits = value, bits
-	SetLastNoData(x, last, lastBits)
-	return nil
-}
-
-// SetLastNoData sets the nodata value of an image's alpha band, which may be read as data. nil: there is
-// no such value.
-func SetLastNoData(x *chunk.Index, value *float64, bits *uint64) {
-	if !x.Alpha || noDataKey(value, bits) == noDataKey(x.NoData, x.NoDataBits) {
-		return
+	err := x.SetEachNoData(bands)
+	if sparse := func(r chunk.Range) bool { return r.Len == 0 }; err == nil && !x.OneNoData() &&
+		slices.ContainsFunc(x.Ranges, sparse) {
+		err = fault.New(fault.Unsupported, "PAM", "bands have different nodata values, and some chunks were not "+
+			"written: %s=no ignores files beside rasters, and Field(nodata=...) gives each band its own", BesideVariable)
 	}
-	last := math.NaN()
-	if value != nil {
-		last = *value
-	}
-	if bits != nil {
-		last = float64(*bits)
-	}
-	x.LastNoData = &last
-}
-
-// noDataKey returns a nodata value as a key: equal values have equal keys.
-func noDataKey(value *float64, bits *uint64) (key [3]uint64) {
-	if value != nil {
-		key[0], key[1] = 1, math.Float64bits(*value)
-	}
-	if bits != nil {
-		key[2] = *bits
-	}
-	return key
+	return err
 }
 
 // addMask adds the mask of NAME.msk, unless the raster has one of its own. Only a TIFF that says that it is a mask
@@ -434,7 +402,8 @@ func (b *sidecarNames) addMask(ctx context.Context, o source.Opener, a *Asset, m
 			"beside it: %s=no ignores files beside rasters", a.Axes.Pages, BesideVariable)
 	}
 	mask := image.Index
-	mask.NoData, mask.NoDataBits, mask.Alpha = nil, nil, false
+	mask.Alpha = false
+	mask.SetNoData(nil)
 	x.Mask = mask
 	if err := x.Validate(-1, cmp.Or(maxChunk, chunk.DefaultMaxBytes)); err != nil {
 		return err

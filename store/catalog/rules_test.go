@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -54,8 +55,14 @@ func TestBesideRules(t *testing.T) {
 	zero := number(0)
 	alpha := func(last float64) said { // and its nodata, -1 for the value of all bands
 		return func(a *catalog.Asset, _ *catalog.Meta) bool {
-			v := a.Index.LastNoData
-			return a.Index.Alpha && (v == nil) == (last < 0) && (v == nil || *v == last || *v != *v && last != last)
+			own := a.Index.NoDataOf(a.Index.Bands - 1)
+			return a.Index.Alpha && (a.Index.BandNoData == nil) == (last < 0) && a.Index.OneNoData() &&
+				(last < 0 || last != last && len(own) == 0 || slices.Equal(own, []float64{last}))
+		}
+	}
+	each := func(bands ...[]float64) said { // bands with nodata values of their own
+		return func(a *catalog.Asset, _ *catalog.Meta) bool {
+			return reflect.DeepEqual(a.Index.BandNoData, bands) && !a.Index.OneNoData()
 		}
 	}
 	scaled := func(scale, offset bool) said {
@@ -90,14 +97,16 @@ func TestBesideRules(t *testing.T) {
 			func(a *catalog.Asset, _ *catalog.Meta) bool { return *a.Index.NoData == 7 }},
 		"nodata of one band": {write(2, tog.Options{NoData: "7"}), ".tif.aux.xml", pam("", number(7)), true,
 			func(a *catalog.Asset, _ *catalog.Meta) bool { return *a.Index.NoData == 7 }},
-		"other nodata of one band": {write(2, tog.Options{NoData: "7"}), ".tif.aux.xml", pam("", number(8)), true, nil},
-		"no nodata in one band":    {two, ".tif.aux.xml", pam(zero, ""), true, nil},
+		"other nodata of one band": {write(2, tog.Options{NoData: "7"}), ".tif.aux.xml", pam("", number(8)), true,
+			each([]float64{7}, []float64{8})},
+		"no nodata in one band": {two, ".tif.aux.xml", pam(zero, ""), true, each([]float64{0}, nil)},
 		"nodata of bits": {write(2, tog.Options{DType: chunk.Int64}), ".tif.aux.xml",
 			pam(number(1<<53+1), number(1<<53+1)), true,
 			func(a *catalog.Asset, _ *catalog.Meta) bool { return *a.Index.NoDataBits == 1<<53+1 }},
 		"bits of one band": {write(2, tog.Options{DType: chunk.Int64}), ".tif.aux.xml", pam(number(1<<53+1), ""), true,
 			nil},
-		"a zero of one band": {write(2, tog.Options{DType: chunk.Int64}), ".tif.aux.xml", pam(zero, ""), true, nil},
+		"a zero of one band": {write(2, tog.Options{DType: chunk.Int64}), ".tif.aux.xml", pam(zero, ""), true,
+			each([]float64{0}, nil)},
 		"two of bits": {write(2, tog.Options{DType: chunk.Int64}), ".tif.aux.xml", pam(number(1<<53), number(1<<53+1)),
 			true, nil},
 		"colours and alpha": {rgba, ".tif.aux.xml", pam("<ColorInterp>Red</ColorInterp>", "", "",
@@ -107,7 +116,7 @@ func TestBesideRules(t *testing.T) {
 		"a fraction":          {rgba, ".tif.aux.xml", pam(zero, zero, zero, number(7.5)), true, alpha(7)},
 		"nodata of all":       {rgba, ".tif.aux.xml", pam(zero, zero, zero, zero), true, alpha(-1)},
 		"nodata of the last": {two, ".tif.aux.xml", pam(zero, zero), true,
-			func(a *catalog.Asset, _ *catalog.Meta) bool { return a.Index.LastNoData == nil }},
+			func(a *catalog.Asset, _ *catalog.Meta) bool { return a.Index.BandNoData == nil }},
 		"a scale":   {one, ".tif.aux.xml", pam("<Scale>2</Scale>"), true, scaled(true, false)},
 		"an offset": {one, ".tif.aux.xml", pam("<Offset>2</Offset>"), true, scaled(false, true)},
 		"a name": {write(2, tog.Options{BandNames: []string{"a", "b"}}), ".tif.aux.xml",
@@ -115,7 +124,7 @@ func TestBesideRules(t *testing.T) {
 			func(a *catalog.Asset, _ *catalog.Meta) bool { return slices.Equal(a.Names, []string{"a", "c"}) }},
 		"metadata of rumi": {rumiOf(t, chunk.Uint8), ".tif.aux.xml", pam(zero), false,
 			func(a *catalog.Asset, _ *catalog.Meta) bool { return a.Index.NoData == nil }},
-		"two of nodata": {two, ".tif.aux.xml", pam(number(7), number(8)), true, nil},
+		"two of nodata": {two, ".tif.aux.xml", pam(number(7), number(8)), true, each([]float64{7}, []float64{8})},
 		"alpha": {two, ".tif.aux.xml", pam("", "<ColorInterp>Alpha</ColorInterp>"), true,
 			func(a *catalog.Asset, _ *catalog.Meta) bool { return a.Index.Alpha }},
 		"alpha that is not last": {two, ".tif.aux.xml", pam("<ColorInterp>Alpha</ColorInterp>", ""), true,

@@ -41,11 +41,12 @@ import (
 // flags stand a varint, Index.Times, and two u8, Index.Inner and bits: 1 for LowBits, 2 if Physical follows as in
 // version 4. Flag 1 is not set.
 //
-// Version 4, of an image or mask with Packed, Reversed, Classes, Physical, LastNoData or Params, and without steps of
+// Version 4, of an image or mask with Packed, Reversed, Classes, Physical, BandNoData or Params, and without steps of
 // time and LowBits: it has u8 after the version, 1 if there is a mask, else 0. Between that and the flags of the image
-// stand varint Packed, u8 1 for Reversed plus 2 for Classes plus 4 if Physical follows plus 8 if LastNoData
+// stand varint Packed, u8 1 for Reversed plus 2 for Classes plus 4 if Physical follows plus 16 if BandNoData
 // does, varint length of Params, Params and, if it follows, varint number of entries of Physical, and float64 Scale and
-// Offset of each, and float64 LastNoData if it follows; the same stands before the flags of the mask.
+// Offset of each, and, if it follows, varint number of entries of BandNoData, and of each varint number of values and
+// these as float64; the same stands before the flags of the mask.
 //
 // varint is a base-128 number, least significant group first (as in protobuf), in as few bytes as
 // possible; zigzag is a varint of a signed number n as 2n, or -2n-1 where n < 0. N, the number of
@@ -112,7 +113,7 @@ func Append(dst []byte, x *chunk.Index) []byte {
 
 // hasMore reports whether the index, or its mask, needs version 4.
 func hasMore(x *chunk.Index) bool {
-	return x.Packed != 0 || x.Reversed || x.Classes || x.Physical != nil || x.LastNoData != nil ||
+	return x.Packed != 0 || x.Reversed || x.Classes || x.Physical != nil || x.BandNoData != nil ||
 		len(x.Params) > 0 || x.Mask != nil && hasMore(x.Mask)
 }
 
@@ -126,11 +127,17 @@ func oneIf(on bool) byte {
 
 // appendMore appends what version 4 has before the flags.
 func appendMore(dst []byte, x *chunk.Index) []byte {
-	kinds := oneIf(x.Reversed) | oneIf(x.Classes)<<1 | oneIf(x.Physical != nil)<<2 | oneIf(x.LastNoData != nil)<<3
+	kinds := oneIf(x.Reversed) | oneIf(x.Classes)<<1 | oneIf(x.Physical != nil)<<2 | oneIf(x.BandNoData != nil)<<4
 	dst = append(binary.AppendUvarint(dst, uint64(x.Packed)), kinds)
 	dst = appendPhysical(append(binary.AppendUvarint(dst, uint64(len(x.Params))), x.Params...), x)
-	if x.LastNoData != nil {
-		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(*x.LastNoData))
+	if x.BandNoData != nil {
+		dst = binary.AppendUvarint(dst, uint64(len(x.BandNoData)))
+	}
+	for _, values := range x.BandNoData {
+		dst = binary.AppendUvarint(dst, uint64(len(values)))
+		for _, v := range values {
+			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+		}
 	}
 	return dst
 }
@@ -341,7 +348,7 @@ func (p *parser) index(maxChunk int, version byte) *chunk.Index {
 // more reads what version 4 has before the flags.
 func (p *parser) more(x *chunk.Index) {
 	packed, kinds, n := p.Uvarint(), p.U8(), p.Uvarint()
-	if p.Err == nil && (packed > 64 || kinds > 15 || n > chunk.MaxParams) {
+	if p.Err == nil && (packed > 64 || kinds&^(7|16) != 0 || n > chunk.MaxParams) {
 		p.Fail(fault.Corrupt, "samples of %d bits and kind %d, %d bytes of parameters", packed, kinds, n)
 	}
 	x.Packed, x.Reversed, x.Classes = int(packed&127), kinds&1 != 0, kinds&2 != 0
@@ -352,9 +359,27 @@ func (p *parser) more(x *chunk.Index) {
 	if kinds&4 != 0 {
 		p.physical(x)
 	}
-	if kinds&8 != 0 {
-		last := math.Float64frombits(p.U64())
-		x.LastNoData = &last
+	if kinds&16 != 0 {
+		p.bandNoData(x)
+	}
+}
+
+// bandNoData reads BandNoData.
+func (p *parser) bandNoData(x *chunk.Index) {
+	n := p.Uvarint()
+	if p.Err == nil && (n == 0 || n > chunk.MaxBands || n > uint64(len(p.B))) {
+		p.Fail(fault.Corrupt, "%d lists of nodata values", n)
+	}
+	for i := uint64(0); i < n && p.Err == nil; i++ {
+		count := p.Uvarint()
+		if p.Err == nil && count > chunk.MaxNoData {
+			p.Fail(fault.Corrupt, "%d nodata values of a band, at most %d", count, chunk.MaxNoData)
+		}
+		var values []float64
+		for j := uint64(0); j < count && p.Err == nil; j++ {
+			values = append(values, math.Float64frombits(p.U64()))
+		}
+		x.BandNoData = append(x.BandNoData, values)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -35,11 +36,14 @@ func sameIndex(a, b *chunk.Index) bool {
 	same := func(a, b *float64) bool {
 		return (a == nil) == (b == nil) && (a == nil || math.Float64bits(*a) == math.Float64bits(*b))
 	}
-	if !same(a.NoData, b.NoData) || !same(a.LastNoData, b.LastNoData) {
+	alike := func(a, b []float64) bool {
+		return slices.EqualFunc(a, b, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
+	}
+	if !same(a.NoData, b.NoData) || !slices.EqualFunc(a.BandNoData, b.BandNoData, alike) {
 		return false
 	}
 	ca, cb := *a, *b
-	ca.NoData, cb.NoData, ca.LastNoData, cb.LastNoData = nil, nil, nil, nil
+	ca.NoData, cb.NoData, ca.BandNoData, cb.BandNoData = nil, nil, nil, nil
 	return reflect.DeepEqual(ca, cb)
 }
 
@@ -81,6 +85,7 @@ func TestBlobRefusesOtherForms(t *testing.T) {
 		"of two bands":      func(m *chunk.Index) { m.Bands, m.Ranges = 2, append(m.Ranges, m.Ranges...) },
 		"of uint16":         func(m *chunk.Index) { m.DType = chunk.Uint16 },
 		"with nodata":       func(m *chunk.Index) { m.NoData = new(float64) },
+		"with two of them":  func(m *chunk.Index) { m.SetNoData([][]float64{{1, 2}}) },
 		"with a scale":      func(m *chunk.Index) { m.Physical = []chunk.Linear{{Scale: 2, Offset: 0}} },
 		"of predicted bits": func(m *chunk.Index) { m.Bits, m.Predictor = true, chunk.Horizontal },
 		"with a chunk that is big": func(m *chunk.Index) {

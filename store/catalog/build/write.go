@@ -398,7 +398,7 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	}
 	row := rowio.Row{
 		URI: f.uri, Bands: int32(index.StepBands()), Height: int32(index.Height), Width: int32(index.Width),
-		DType: index.DType.String(), NoData: index.NoData, Size: meta.Size,
+		DType: index.DType.String(), NoData: oneNoData(index), Size: meta.Size,
 	}
 	if !asset.MTime.IsZero() { // of a local file
 		row.MTime = timeOf(asset.MTime)
@@ -434,6 +434,14 @@ func readRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	return row, nil
 }
 
+// oneNoData returns the nodata value that all bands have, nil where they differ or have several.
+func oneNoData(x *chunk.Index) *float64 {
+	if x.BandNoData != nil {
+		return nil
+	}
+	return x.NoData
+}
+
 // storeRow makes the row of a Zarr store, whose arrays have no index to keep.
 func storeRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	_, array, named := source.Split(f.uri)
@@ -446,6 +454,6 @@ func storeRow(ctx context.Context, f namedFile, o Options) (rowio.Row, error) {
 	}
 	index := asset.Index
 	return rowio.Row{URI: f.uri, Bands: int32(index.StepBands()), Height: int32(index.Height),
-		Width: int32(index.Width), DType: index.DType.String(), NoData: index.NoData,
+		Width: int32(index.Width), DType: index.DType.String(), NoData: oneNoData(index),
 		Names: optional(catalog.NamesText(asset.Names))}, nil
 }

@@ -32,8 +32,7 @@ type virtual struct {
 	set      *vrt.Dataset
 	bands    []vrt.Band // of set, or the mask
 	index    chunk.Index
-	fills    [][]byte        // the sample of each band where no source has one; nil for 0
-	images   []catalog.Asset // the sources in place of files: see byBand
+	fills    [][]byte // the sample of each band where no source has one; nil for 0
 	opener   source.Opener
 	maxChunk int
 	id       uint64   // of no other one
@@ -135,7 +134,7 @@ func (v virtual) of(bands []vrt.Band) (*chunk.Index, error) {
 	*x = chunk.Index{Bands: len(bands), Height: v.set.Height, Width: v.set.Width, DType: first.DType, ChunkB: 1,
 		ChunkH: virtualHeight, ChunkW: virtualWidth, Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
 	x.Alpha = tiff.IsAlpha(bands[len(bands)-1].Colour, x)
-	linear, differ := make([]tiff.Band, len(bands)), false
+	linear, nodata := make([]tiff.Band, len(bands)), make([]chunk.NoData, len(bands))
 	for i := range bands {
 		band := &bands[i]
 		if band.DType != first.DType {
@@ -144,44 +143,17 @@ func (v virtual) of(bands []vrt.Band) (*chunk.Index, error) {
 		}
 		missing := chunk.Index{DType: band.DType}
 		missing.NoData, missing.NoDataBits = tiff.NoData(band.NoData, band.DType)
-		v.fills[i] = missing.NoDataSample()
-		differ = differ || i < x.DataBands() && (band.NoData != first.NoData || band.HideNoData != first.HideNoData)
-		if i == 0 && !band.HideNoData {
-			x.NoData, x.NoDataBits = missing.NoData, missing.NoDataBits
+		if v.fills[i] = missing.NoDataSample(); !band.HideNoData {
+			nodata[i] = chunk.NoData{Value: missing.NoData, Bits: missing.NoDataBits}
 		}
 		linear[i] = tiff.Band{Scale: band.Scale, Offset: band.Offset}
 	}
-	if differ {
-		mask, err := v.byBand()
-		if err != nil {
-			return nil, err
-		}
-		x.NoData, x.NoDataBits, x.Mask = nil, nil, mask
-	}
-	if last := bands[len(bands)-1]; last.HideNoData {
-		catalog.SetLastNoData(x, nil, nil)
-	} else {
-		value, bits := tiff.NoData(last.NoData, last.DType)
-		catalog.SetLastNoData(x, value, bits)
+	if err := x.SetEachNoData(nodata); err != nil {
+		return nil, err
 	}
 	x.Classes = len(bands) == 1 && first.Colours != nil && x.DType.Integer()
 	x.Physical = tiff.Physical(x, linear)
 	return x.WithBlocks(chunk.Blocks{Array: &v}), nil
-}
-
-// byBand returns the mask of bands with nodata values of their own: the masks of images of one band.
-func (v virtual) byBand() (*chunk.Index, error) {
-	masks, images := make([]vrt.Band, len(v.bands)), make([]catalog.Asset, len(v.bands))
-	for i := range v.bands {
-		image, err := v.of(v.bands[i : i+1])
-		if err != nil {
-			return nil, err
-		}
-		images[i] = catalog.Asset{URI: v.chain[len(v.chain)-1], Index: image}
-		masks[i] = vrt.Band{DType: chunk.Uint8, Sources: []vrt.Source{{File: i, OfMask: true, Scale: 1}}}
-	}
-	v.images = images
-	return v.of(masks)
 }
 
 // sources keeps opened sources of virtual rasters. 64 MiB are about 60,000 of 512 by 512 pixels.
@@ -197,9 +169,6 @@ var virtuals atomic.Uint64 // how many of them and of their sources were opened
 
 // source opens a source.
 func (v *virtual) source(ctx context.Context, file int) (catalog.Asset, error) {
-	if v.images != nil {
-		return v.images[file], nil
-	}
 	key := virtualSource{v.id, file}
 	if a, ok := sources.Get(key); ok {
 		return a, nil

@@ -32,7 +32,7 @@ func TestShapesOfGDAL(t *testing.T) {
 			t.Errorf("%s: %v of %s, want %v of %s", want.Path, got, x.DType, want.Shape, want.DType)
 		}
 		some := slices.ContainsFunc(want.Valid, func(n int64) bool { return n != int64(x.Height)*int64(x.Width) })
-		if masked := x.Mask != nil || x.NoData != nil || x.Alpha; some && !masked {
+		if masked := x.Mask != nil || x.HasNoData() || x.Alpha; some && !masked {
 			t.Errorf("%s: GDAL has invalid pixels, and it has neither a mask nor nodata", want.Path)
 		}
 		if info, err := os.Stat(filepath.Join(dir, want.Path)); err != nil || m.Size != info.Size() {

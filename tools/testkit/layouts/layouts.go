@@ -67,9 +67,11 @@ func samples(edit func(name string, f func(x *chunk.Index))) {
 	edit("packed", func(x *chunk.Index) { x.DType, x.Packed, x.Predictor = chunk.Uint16, 12, chunk.NoPredictor })
 	edit("alpha", func(x *chunk.Index) { x.DType, x.Alpha = chunk.Uint16, true })
 	edit("alpha without nodata", func(x *chunk.Index) {
-		zero, none := 0.0, math.NaN()
-		x.DType, x.Alpha, x.NoData, x.LastNoData = chunk.Uint8, true, &zero, &none
+		x.DType, x.Alpha = chunk.Uint8, true
+		x.SetNoData([][]float64{{0}, {0}, nil})
 	})
+	edit("two nodata values", func(x *chunk.Index) { x.SetNoData([][]float64{{-1, 7}}) })
+	edit("nodata of each band", func(x *chunk.Index) { x.SetNoData([][]float64{nil, {math.NaN(), 7}, {7}}) })
 	edit("alpha behind a mask", func(x *chunk.Index) {
 		x.DType, x.Alpha, x.Mask = chunk.Uint8, true, MaskOf(x, 100, true)
 	})
