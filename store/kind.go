@@ -9,11 +9,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
@@ -44,6 +46,9 @@ type Kind struct {
 	// Raster opens the images of a store for a field, as the field, the array and the dimensions that a user names
 	// choose them, if the class of the URI's name is in Files. nil for a kind that is no sample of other datasets.
 	Raster func(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error)
+	// Labels opens the labels of the images of a store by the name of an array. One that has more than a value for each
+	// image, or pixels, is fault.NotFound with single. nil where Raster is.
+	Labels func(ctx context.Context, o source.Opener, uri, name string, single bool, l Limits) (Labels, error)
 	// Arrays returns the paths of the arrays in a store, sorted. nil where Raster is.
 	Arrays func(ctx context.Context, o source.Opener, uri string, l Limits) ([]string, error)
 	// Parts reports whether a local name without a file stands for files with the names of parts; nil if none does.
@@ -64,6 +69,15 @@ type Images interface {
 	Index(i int64) *chunk.Index
 	// Verify checks every byte of all images.
 	Verify(ctx context.Context, c *Check) error
+}
+
+// Labels are values of the images of a store, in memory.
+type Labels interface {
+	Len() int64
+	Kind() column.Kind
+	Unit() time.Duration // of times; 0 for other values
+	Value(image int64) column.Value
+	Bytes() int64 // of memory
 }
 
 // Raster is the images of a store.
@@ -107,6 +121,15 @@ func OpenRaster(ctx context.Context, o source.Opener, uri, field, array, dims st
 		return nil, err
 	}
 	return kind.Raster(ctx, o, uri, field, array, dims, l)
+}
+
+// OpenLabels is Kind.Labels of the kind that a URI has the name of.
+func OpenLabels(ctx context.Context, o source.Opener, uri, name string, single bool, l Limits) (Labels, error) {
+	kind, err := sampleKind(uri)
+	if err != nil {
+		return nil, err
+	}
+	return kind.Labels(ctx, o, uri, name, single, l)
 }
 
 // Arrays is Kind.Arrays of the kind that a URI has the name of.

@@ -58,29 +58,42 @@ type NoData struct {
 	Bits  *uint64
 }
 
-// values returns the value as a list for samples of a type, rounded to float64.
-func (n NoData) values(t DType) []float64 {
-	return (&Index{DType: t, NoData: n.Value, NoDataBits: n.Bits}).ownNoData()
+// number returns the value for samples of a type, rounded to float64, and whether it was exact.
+func (n NoData) number(t DType) (v float64, exact bool) {
+	v = (&Index{DType: t, NoData: n.Value, NoDataBits: n.Bits}).ownNoData()[0]
+	return v, n.Bits == nil || math.Abs(v) < 1<<53
 }
 
-// SetEachNoData sets the nodata value of each band of a step of time. Integers of 64 bits that a float64 does not hold
-// are fault.Unsupported where the bands differ.
-func (x *Index) SetEachNoData(bands []NoData) error {
-	first, alike, exact := bands[0], true, true
-	lists := make([][]float64, len(bands))
-	for band, own := range bands {
-		lists[band] = own.values(x.DType)
-		alike = alike && sameValues(lists[band], lists[0]) && (own.Bits == nil) == (first.Bits == nil) &&
-			(own.Bits == nil || *own.Bits == *first.Bits)
-		exact = exact && (own.Bits == nil || math.Abs(lists[band][0]) < 1<<53)
+// Is reports whether two values are one.
+func (n NoData) Is(o NoData) bool {
+	same := func(a, b float64) bool { return a == b || a != a && b != b }
+	return (n.Bits == nil) == (o.Bits == nil) && (n.Bits == nil || *n.Bits == *o.Bits) &&
+		(n.Value == nil) == (o.Value == nil) && (n.Value == nil || same(*n.Value, *o.Value))
+}
+
+// SetEachNoData sets the nodata values of each band of a step of time, or of all bands if there is one list. Integers of
+// 64 bits that a float64 does not hold are fault.Unsupported where one value is not enough.
+func (x *Index) SetEachNoData(bands [][]NoData) error {
+	one := len(bands[0]) < 2
+	for _, list := range bands {
+		one = one && slices.EqualFunc(list, bands[0], NoData.Is)
 	}
-	if alike {
-		x.NoData, x.NoDataBits, x.BandNoData = first.Value, first.Bits, nil
+	if one {
+		if x.SetNoData(nil); len(bands[0]) > 0 {
+			x.NoData, x.NoDataBits = bands[0][0].Value, bands[0][0].Bits
+		}
 		return nil
 	}
-	if !exact {
-		return fault.New(fault.Unsupported, "nodata", "bands have different values, over 2^53: Field(nodata=...) gives "+
-			"each band its own")
+	lists := make([][]float64, len(bands))
+	for band, list := range bands {
+		for _, own := range list {
+			v, exact := own.number(x.DType)
+			if !exact {
+				return fault.New(fault.Unsupported, "nodata", "several values, of which one is over 2^53: "+
+					"Field(nodata=...) says what is missing")
+			}
+			lists[band] = append(lists[band], v)
+		}
 	}
 	x.SetNoData(lists)
 	return nil

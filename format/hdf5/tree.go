@@ -40,8 +40,9 @@ type Node struct {
 	Dataset *Dataset // nil for a group
 	Attrs   []Attribute
 	// Err says why a dataset cannot be read, or where a link leads to that is not followed.
-	Err  error
-	Addr uint64 // of its object header, as references have it
+	Err       error
+	NamedType bool   // it is a datatype with a name, not an array
+	Addr      uint64 // of its object header, as references have it
 }
 
 // Attr returns the value of an attribute, or nil.
@@ -196,7 +197,7 @@ func (r *reading) object(addr uint64) (*Node, error) {
 	case h.get(msgSymbolTable) != nil || h.get(msgLinkInfo) != nil || h.get(msgLink) != nil:
 		r.links[addr], err = r.walk.links(h)
 	case h.get(msgDatatype) != nil:
-		n.Err = unsupported(headerPart, "a named datatype")
+		n.Err, n.NamedType = unsupported(headerPart, "a named datatype"), true
 	}
 	return n, err
 }

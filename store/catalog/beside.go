@@ -355,10 +355,14 @@ func (b *sidecarNames) addPAM(ctx context.Context, o source.Opener, a *Asset, m 
 // addNoData sets the nodata values that PAM gives to the bands, "" for none. Bands without one keep the value of the
 // raster.
 func addNoData(x *chunk.Index, texts []string) error {
-	bands := slices.Repeat([]chunk.NoData{{Value: x.NoData, Bits: x.NoDataBits}}, len(texts))
+	bands := make([][]chunk.NoData, len(texts))
 	for band, text := range texts {
+		value, bits := x.NoData, x.NoDataBits
 		if text != "" {
-			bands[band].Value, bands[band].Bits = tiff.NoData(text, x.DType)
+			value, bits = tiff.NoData(text, x.DType)
+		}
+		if value != nil || bits != nil {
+			bands[band] = []chunk.NoData{{Value: value, Bits: bits}}
 		}
 	}
 	err := x.SetEachNoData(bands)

@@ -40,6 +40,8 @@ type Source struct {
 	Kind Kind
 	// Strings says that a column of Kind Text holds strings alone, also if a CSV file has numbers in it.
 	Strings bool
+	// Label says that the field has values, not rasters: of several stores those of an array of each.
+	Label bool
 	// Blob is the table's column of index blobs (rumi or chunk) of the rasters.
 	Blob string
 	// Pattern pairs files by the parts of their paths below the dataset that its names, such as {id}, match: see
@@ -154,20 +156,21 @@ type Table struct {
 	pathed      map[string]*columns.Column // columns of paths, of listings and catalogs
 	own         io.Closer                  // the opener, if it is not the one that the caller gave
 	fingerprint string
-	order       []int64         // the rows of the table that are samples; nil: all
-	keys        *columns.Column // see ScanKeys; nil of a table that is no catalog
-	was         layout.Listed   // what its samples were called when a catalog was made of a directory, if it was
-	paired      []string        // names of the fields of a catalog of pairs
-	dims        string          // of Zarr stores
-	stores      []int           // the fields that have these
-	inside      bool            // it is one of OfArrays
-	images      []int32         // of each sample the number of its image in its stores; nil: each store is one sample
-	dropped     int             // how many ids were left out
-	halves      []string        // what Halves returns
-	doubled     [2]string       // what Doubled returns
-	pageBytes   int64           // what PageBytes returns
-	pageCache   int64           // bytes of decoded pages that are kept
-	example     string          // a file that is missing for one of them
+	order       []int64                    // the rows of the table that are samples; nil: all
+	keys        *columns.Column            // see ScanKeys; nil of a table that is no catalog
+	was         layout.Listed              // what its samples were called when a catalog was made of a directory, if it was
+	paired      []string                   // names of the fields of a catalog of pairs
+	dims        string                     // of Zarr stores
+	stores      []int                      // the fields that have these
+	inside      bool                       // it is one of OfArrays
+	images      []int32                    // of each sample the number of its image in its stores; nil: each store is one sample
+	labelled    map[string]*columns.Column // arrays of the stores as columns, with a row for each sample
+	dropped     int                        // how many ids were left out
+	halves      []string                   // what Halves returns
+	doubled     [2]string                  // what Doubled returns
+	pageBytes   int64                      // what PageBytes returns
+	pageCache   int64                      // bytes of decoded pages that are kept
+	example     string                     // a file that is missing for one of them
 }
 
 type assetKey struct {
@@ -202,7 +205,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	}
 	err := table.open(ctx, fields, o)
 	if err == nil {
-		err = table.expand(ctx)
+		err = table.expand(ctx, o.Columns)
 	}
 	if err == nil {
 		err = table.hash(ctx)
@@ -403,6 +406,12 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 		}
 		if source.Column == PathColumn && source.Kind != Text {
 			source.Column = "" // a path of rasters, as in tables
+		}
+		if labels, err := t.isLabel(ctx, l, &source, fields); err != nil {
+			return err
+		} else if labels != "" {
+			t.fields = append(t.fields, fieldColumns{name: source.Field, labels: labels})
+			continue
 		}
 		if isNamed(fields, nil, source.Column) && source.Kind != Raster && source.Pattern == "" {
 			t.fields = append(t.fields, fieldColumns{name: source.Field}) // see nameFields

@@ -32,11 +32,15 @@ import (
 // file Options.Columns must name it. Scan returns the column's kind. An error of visit ends it and is returned. Nothing
 // stays in memory.
 func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v Value) error) (Kind, error) {
-	column, err := t.column(name)
-	if err != nil {
-		return 0, fault.WithFile(err, t.src)
+	column, order := t.labelled[name], []int64(nil)
+	if column == nil {
+		var err error
+		if column, err = t.column(name); err != nil {
+			return 0, fault.WithFile(err, t.src)
+		}
+		order = t.order
 	}
-	err = columns.Pick(column, t.order).Scan(ctx, func(row int64, c columns.Cell) error {
+	err := columns.Pick(column, order).Scan(ctx, func(row int64, c columns.Cell) error {
 		return visit(row, c.Value())
 	})
 	return column.Kind, fault.WithFile(err, t.src)
@@ -183,7 +187,7 @@ func (t *Table) nameFields(ctx context.Context, fields []Source, o Options) erro
 		t.pathed[name] = inferred
 	}
 	for i, s := range fields {
-		if f := &t.fields[i]; f.main == nil && !s.Beside {
+		if f := &t.fields[i]; f.main == nil && !s.Beside && f.labels == "" {
 			f.main = t.pathed[s.Column]
 			f.kind = f.main.Kind
 		}
@@ -192,7 +196,7 @@ func (t *Table) nameFields(ctx context.Context, fields []Source, o Options) erro
 }
 
 // withNamed returns a table for queries with the columns of paths at its end; nil is a listing.
-func (t *Table) withNamed(stored *tables.Table, rows int64) (*tables.Table, error) {
+func withNamed(stored *tables.Table, named map[string]*columns.Column, rows int64) (*tables.Table, error) {
 	if rows > math.MaxInt32 {
 		return nil, fault.New(fault.Limit, "table", "%d rows", rows)
 	}
@@ -201,16 +205,16 @@ func (t *Table) withNamed(stored *tables.Table, rows int64) (*tables.Table, erro
 		cols = slices.Clone(stored.Columns())
 	}
 	count := len(cols)
-	for _, name := range slices.Sorted(maps.Keys(t.pathed)) {
+	for _, name := range slices.Sorted(maps.Keys(named)) {
 		if stored == nil || stored.Index(name) < 0 {
-			cols = append(cols, tables.Column{Name: name, Type: columns.TypeOf(t.pathed[name])})
+			cols = append(cols, tables.Column{Name: name, Type: columns.TypeOf(named[name])})
 		}
 	}
 	return tables.New(int(rows), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
 		if i < count {
 			return stored.Column(ctx, cols[i].Name)
 		}
-		return columns.Vector(ctx, t.pathed[cols[i].Name])
+		return columns.Vector(ctx, named[cols[i].Name])
 	}), nil
 }
 
@@ -283,6 +287,9 @@ func (t *Table) ScanAt(ctx context.Context, name string, rows []int32, visit fun
 // TimeUnit returns the unit of a column of dates or timestamps, whose numbers count from 1970-01-01T00:00:00Z, also
 // without a zone. It is 0 if the column is neither.
 func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
+	if labels := t.labelled[name]; labels != nil {
+		return labels.Unit
+	}
 	if t.table == nil || t.pathed[name] != nil {
 		return 0
 	}
@@ -452,15 +459,18 @@ func (t *Table) Data(ctx context.Context) (out *tables.Table, err error) {
 		out, err = t.table.Data(ctx)
 	}
 	if len(t.pathed) > 0 && err == nil {
-		out, err = t.withNamed(out, count)
+		out, err = withNamed(out, t.pathed, count)
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, t.src)
 	}
-	if t.order == nil {
-		return out, nil
+	if t.order != nil {
+		out = out.Take(num.As[int](t.order))
 	}
-	return out.Take(num.As[int](t.order)), nil
+	if len(t.labelled) > 0 {
+		return withNamed(out, t.labelled, t.n)
+	}
+	return out, nil
 }
 
 // OpenCell returns the raster in a cell of a Parquet file by the name of its asset: ROW/COLUMN, or ROW for the column

@@ -27,6 +27,7 @@ import (
 type fieldColumns struct {
 	name               string
 	array              string // of Zarr stores, "" for the one that zarr.Node.Raster picks
+	labels             string // the array whose values the field has, of stores
 	kind               Kind
 	axes               chunk.Axes        // as Source.Axes
 	rows               []int64           // the row of the table that each sample has; nil: all rows, in order

@@ -204,6 +204,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 			if t.fields[i].rows, found = pickRows(lead.keys, files[i], source.Beside); found == 0 {
 				return noField(source, fault.NotFound, "none of %d samples has a file %q", t.n, source.Pattern)
 			}
+		case t.fields[i].labels != "": // see expand
 		case t.table != nil || t.pathed[source.Column] != nil: // a column has the value of the first field's row
 			t.fields[i].rows = t.order
 		default:

@@ -1,9 +1,11 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
@@ -105,8 +107,9 @@ func (t *Table) image(a Asset, row int64) (Asset, error) {
 // HasStores reports whether a field has Zarr stores.
 func (t *Table) HasStores() bool { return len(t.stores) > 0 }
 
-// expand makes a sample of each image along n of the files that are Zarr stores.
-func (t *Table) expand(ctx context.Context) error {
+// expand makes a sample of each image along n of the files that are Zarr stores, and reads the labels that fields and
+// some columns name.
+func (t *Table) expand(ctx context.Context, more []string) error {
 	for i := range t.fields {
 		if t.fields[i].kind != Raster {
 			continue
@@ -124,22 +127,137 @@ func (t *Table) expand(ctx context.Context) error {
 			return err
 		}
 	}
-	if many, err := t.hasN(ctx); err != nil || !many {
+	many, err := t.hasN(ctx)
+	if err != nil {
 		return err
 	}
-	counts := make([]int64, t.n)
-	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(storeOpens)
-	for row := range t.n {
-		group.Go(func() (err error) {
-			counts[row], err = t.imagesOf(gctx, row)
+	counts := slices.Repeat([]int64{1}, int(t.n))
+	if many {
+		group, gctx := errgroup.WithContext(ctx)
+		group.SetLimit(storeOpens)
+		for row := range t.n {
+			group.Go(func() (err error) {
+				counts[row], err = t.imagesOf(gctx, row)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
 			return err
-		})
+		}
 	}
-	if err := group.Wait(); err != nil {
+	if err := t.readLabels(ctx, counts, more); err != nil || !many {
 		return err
 	}
 	return t.repeat(ctx, counts)
+}
+
+// isLabel returns the array of labels that a field of a listing of stores reads, or "" for a field of anything else. An
+// array goes before a column of paths of its name.
+func (t *Table) isLabel(ctx context.Context, l *listing.Listing, s *Source, fields []Source) (string, error) {
+	name, ofPaths := cmp.Or(s.Column, s.Field), slices.Contains(PathColumns, s.Column)
+	switch {
+	case len(l.Paths) == 0 || !IsStore(l.Paths[0]) || s.Kind == Raster || s.Pattern+s.Blob != "" || named(fields, name):
+		return "", nil
+	case s.Label && s.Column != "" && !ofPaths:
+		return name, nil
+	}
+	uri, err := t.roots.Allow(listing.Resolve(t.base, l.Paths[0]))
+	if err != nil {
+		return "", err
+	}
+	_, err = store.OpenLabels(ctx, t.opener, uri, name, true, t.storeLimits())
+	switch {
+	case err == nil:
+		return name, nil
+	case ctx.Err() != nil || source.Unreachable(err):
+		return "", err
+	}
+	return "", nil // opening it as images has the error
+}
+
+func (t *Table) storeLimits() store.Limits {
+	return store.Limits{MaxChunk: int64(t.maxChunk), MaxIndexes: storeIndexes, MaxMeta: storeMeta}
+}
+
+// readLabels reads the labels of fields, and of the arrays of the stores that some names lead to, for samples that have
+// counts images each.
+func (t *Table) readLabels(ctx context.Context, counts []int64, more []string) error {
+	for i := range t.fields {
+		f := &t.fields[i]
+		if f.labels == "" {
+			continue
+		}
+		var err error
+		if f.main, err = t.labelColumn(ctx, f.labels, counts); err != nil {
+			return fault.WithPart(err, "field "+f.name, fault.NoOffset)
+		}
+		f.kind, f.rows = f.main.Kind, nil
+	}
+	for _, name := range more {
+		if t.table != nil || t.pathed[name] != nil || t.labelled[name] != nil || len(t.stores) == 0 {
+			continue
+		}
+		made, err := t.labelColumn(ctx, name, counts)
+		if fault.KindOf(err) == fault.NotFound { // whoever reads the column says so
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if t.labelled == nil {
+			t.labelled = map[string]*columns.Column{}
+		}
+		t.labelled[name] = made
+	}
+	return nil
+}
+
+// labelColumn returns an array of the stores of all samples as a column, with a row for each image.
+func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*columns.Column, error) {
+	if len(t.stores) == 0 {
+		return nil, fault.New(fault.Unsupported, "column "+name, "labels of stores are beside their images: "+
+			"a field of them must be there, too")
+	}
+	all := make([]store.Labels, t.n)
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeOpens)
+	for row := range t.n {
+		group.Go(func() error {
+			value, err := t.Value(gctx, t.stores[0], row)
+			if err != nil {
+				return err
+			}
+			file, _, _ := storeOf(value.Text)
+			uri, err := t.roots.Allow(listing.Resolve(t.base, file))
+			if err != nil {
+				return err
+			}
+			labels, err := store.OpenLabels(gctx, t.opener, uri, name, false, t.storeLimits())
+			if err != nil {
+				return err
+			}
+			if all[row] = labels; labels.Len() != counts[row] {
+				return fault.WithFile(fault.New(fault.Unsupported, "column "+name, "%d values for %d images",
+					labels.Len(), counts[row]), uri)
+			}
+			return budget.Grow(gctx, labels.Bytes())
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	begins := make([]int64, t.n+1)
+	for row, labels := range all {
+		begins[row+1] = begins[row] + labels.Len()
+		if kind := labels.Kind(); kind != all[0].Kind() || labels.Unit() != all[0].Unit() {
+			return nil, fault.New(fault.Unsupported, "column "+name, "%ss in the store of sample %d, %ss in the first", kind,
+				row, all[0].Kind())
+		}
+	}
+	return columns.Of(all[0].Kind(), all[0].Unit(), begins[t.n], func(i int64) Value {
+		row := sort.Search(len(all), func(row int) bool { return begins[row+1] > i })
+		return all[row].Value(i - begins[row])
+	}), nil
 }
 
 // hasN reports whether the stores of the first sample that can be read have an axis n.
@@ -217,7 +335,9 @@ func (t *Table) repeat(ctx context.Context, counts []int64) error {
 	}
 	t.order, t.n = repeated(t.order), total
 	for i := range t.fields {
-		t.fields[i].rows = repeated(t.fields[i].rows)
+		if t.fields[i].labels == "" {
+			t.fields[i].rows = repeated(t.fields[i].rows)
+		}
 	}
 	return nil
 }
@@ -263,8 +383,7 @@ func (t *Table) withArrays(ctx context.Context, l *listing.Listing, fields []Sou
 		group.Go(func() error {
 			uri, err := t.roots.Allow(listing.Resolve(t.base, path))
 			if err == nil {
-				found[i], err = store.Arrays(gctx, t.opener, uri, store.Limits{MaxChunk: int64(t.maxChunk),
-					MaxIndexes: storeIndexes, MaxMeta: storeMeta})
+				found[i], err = store.Arrays(gctx, t.opener, uri, t.storeLimits())
 			}
 			return err
 		})

@@ -63,8 +63,8 @@ func readAll(t *testing.T, b []byte) {
 	known(err)
 	for _, m := range list {
 		labels, err := node.Labels(ctx, m.Path)
-		if known(err); err == nil && labels.N > 0 {
-			labels.Value(labels.N - 1)
+		if known(err); err == nil && labels.Len() > 0 {
+			labels.Value(labels.Len() - 1)
 		}
 		if m.Array == nil {
 			continue

@@ -120,16 +120,16 @@ func (o *opened) scales() {
 func (o *opened) add(p string, n *format.Node) {
 	switch {
 	case n.Err != nil:
-		o.Broken(p, n.Err)
+		o.Broken(p, n.Err, !n.NamedType)
 	case n.Dataset == nil:
 		o.Group(p, attributes(n))
 	case isPlaceholder(n):
 	case n.Dataset.Type.Class == format.String || n.Dataset.Type.Text:
 		o.addTexts(p, n)
 	default:
-		array, err := o.array(p, n, n.Dataset.Type.Number())
+		array, err := o.array(p, n, n.Dataset.Type.Number(), false)
 		if err != nil {
-			o.Broken(p, err)
+			o.Broken(p, err, len(n.Dataset.Shape) > 1 && n.Dataset.Type.Class != format.Reference)
 			return
 		}
 		o.Array(p, *array, o.object)
@@ -140,10 +140,17 @@ func (o *opened) add(p string, n *format.Node) {
 // any length, where they say.
 func (o *opened) addTexts(p string, n *format.Node) {
 	d := *n.Dataset
-	array, err := o.array(p, n, &format.Datatype{Class: format.Fixed, Size: 1})
+	// Characters (n, length), as NetCDF has strings, are their last dimension.
+	characters := d.Type.Class == format.String && d.Type.Size == 1 && len(d.Shape) > 1
+	array, err := o.array(p, n, &format.Datatype{Class: format.Fixed, Size: 1}, !characters)
 	if err != nil {
-		o.Broken(p, err)
+		o.Broken(p, err, false)
 		return
+	}
+	if characters {
+		typ := *d.Type
+		typ.Size = max(int(d.Shape[len(d.Shape)-1]), 1)
+		d.Type = &typ
 	}
 	o.Texts(p, *array, o.object, func(ctx context.Context, data []byte) ([]string, error) {
 		r, err := source.OpenKnown(ctx, o.open, o.uri, o.object)
@@ -164,8 +171,8 @@ var floats = map[int]chunk.DType{2: chunk.Float16, 4: chunk.Float32, 8: chunk.Fl
 
 const datasetPart = "dataset"
 
-// array describes a dataset as an array of numbers. Elements of more bytes than a number has are a last dimension.
-func (o *opened) array(p string, n *format.Node, number *format.Datatype) (*zarr.Foreign, error) {
+// array describes a dataset as an array of numbers. With split the numbers of an element are a last dimension.
+func (o *opened) array(p string, n *format.Node, number *format.Datatype, split bool) (*zarr.Foreign, error) {
 	d := n.Dataset
 	if number == nil {
 		return nil, fault.New(fault.Unsupported, datasetPart,
@@ -175,7 +182,7 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype) (*zarr
 		return nil, fault.New(fault.Unsupported, datasetPart, "it has no elements (a null dataspace)")
 	}
 	shape, chunks := d.Shape, d.Chunked()
-	if n := int64(d.Type.Size / number.Size); n > 1 {
+	if n := int64(d.Type.Size / number.Size); split {
 		shape = append(slices.Clip(shape), n)
 		if chunks != nil {
 			chunks = append(slices.Clip(chunks), n)

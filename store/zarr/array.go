@@ -60,6 +60,7 @@ type Array struct {
 func newArray(o source.Opener, uri, path string, m *Meta, opt Options) *Array {
 	opt = opt.withDefaults(nil)
 	array := &Array{Meta: *m, URI: uri, Path: path, open: o, options: opt}
+	array.view()
 	array.indexes = opt.memory.indexes
 	array.bytes, _ = m.chunkBytes(opt.MaxChunk)
 	return array

@@ -3,55 +3,84 @@ package zarr
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 )
 
-// noData returns the value that marks cells without a measurement, as a chunk index has it: the attribute _FillValue or
-// missing_value of CF. Without them it is a fill value of NaN, or one of an array of version 2 that xarray wrote,
-// which keeps _FillValue there. Any other fill value is a number like any other: writers put 0 there.
-func (a *Array) noData() (*float64, *uint64) {
-	if value, bits := a.declared(); value != nil {
-		return value, bits
+// view applies the attribute _Unsigned of NetCDF, whose classic form has no unsigned integers of some sizes: "true" says
+// that signed integers are unsigned, "false" the opposite.
+func (m *Meta) view() {
+	m.stored = m.DType
+	integers := [...][2]chunk.DType{{chunk.Int8, chunk.Uint8}, {chunk.Int16, chunk.Uint16}, {chunk.Int32, chunk.Uint32},
+		{chunk.Int64, chunk.Uint64}}
+	for _, pair := range integers {
+		switch said := strings.ToLower(m.Attrs.Text("_Unsigned")); {
+		case m.DType == pair[0] && said == "true":
+			m.DType = pair[1]
+			return
+		case m.DType == pair[1] && said == "false" && !m.Bool:
+			m.DType = pair[0]
+			return
+		}
+	}
+}
+
+// noData returns the values that mark cells without a measurement: those of the attributes _FillValue and missing_value
+// of CF. Without them it is a fill value of NaN, or one of an array of version 2 that xarray wrote, which keeps
+// _FillValue there. Any other fill value is a number like any other: writers put 0 there.
+func (a *Array) noData() []chunk.NoData {
+	if list := a.declared(); list != nil {
+		return list
 	}
 	value, bits := a.DType.NoData(a.Fill)
 	if *value != *value || a.Format == 2 && a.xarrayFill {
-		return value, bits
+		return []chunk.NoData{{Value: value, Bits: bits}}
 	}
-	return nil, nil
+	return nil
 }
 
-// declared returns the value that the attribute _FillValue or missing_value has, as noData does, or nil.
-func (m *Meta) declared() (*float64, *uint64) {
+// declared returns the values of the attributes _FillValue and missing_value, each of which may be several.
+func (m *Meta) declared() (list []chunk.NoData) {
 	for _, key := range [...]string{"_FillValue", "missing_value"} {
-		if b := m.attrSample(key); b != nil {
-			return m.DType.NoData(b)
+		for _, raw := range elements(m.Attrs[key]) {
+			sample := m.sample(raw)
+			if sample == nil || len(list) == chunk.MaxNoData {
+				continue
+			}
+			value, bits := m.DType.NoData(sample)
+			made := chunk.NoData{Value: value, Bits: bits}
+			if !slices.ContainsFunc(list, made.Is) {
+				list = append(list, made)
+			}
 		}
 	}
-	return nil, nil
+	return list
 }
 
 // physical returns what makes physical values of the cells, as a chunk index has it: scale_factor and add_offset of CF.
 func (m *Meta) physical() []chunk.Linear {
+	return chunk.Linears([]chunk.Linear{m.linear()})
+}
+
+// linear returns scale_factor and add_offset, 1 and 0 where they are missing.
+func (m *Meta) linear() chunk.Linear {
 	scale, ok := m.Number("scale_factor")
 	if !ok {
 		scale = 1
 	}
 	offset, _ := m.Number("add_offset")
-	return chunk.Linears([]chunk.Linear{{Scale: scale, Offset: offset}})
+	return chunk.Linear{Scale: scale, Offset: offset}
 }
 
-// attrSample returns an attribute that has a value of the array, or nil.
-func (m *Meta) attrSample(key string) []byte {
-	raw := m.Attrs[key]
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil
-	}
-	raw = alone(raw)
-	if b, err := parseFill(raw, m.DType); err == nil {
-		return b
+// sample returns a value of an attribute as one of the array, or nil. One of the type as stored counts, too.
+func (m *Meta) sample(raw json.RawMessage) []byte {
+	for _, t := range [...]chunk.DType{m.DType, m.stored} {
+		if b, err := parseFill(raw, t); err == nil {
+			return b
+		}
 	}
 	var encoded string
 	if decode(raw, &encoded) != nil {
@@ -78,10 +107,20 @@ func (m *Meta) attrSample(key string) []byte {
 	return nil
 }
 
+// elements returns the values of an attribute: those of a list, or the one that it is. null is none.
+func elements(raw json.RawMessage) (list []json.RawMessage) {
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return nil
+	case raw[0] == '[' && decode(raw, &list) == nil:
+		return list
+	}
+	return []json.RawMessage{raw}
+}
+
 // alone returns the value in a list of one, as some writers have it, or raw itself.
 func alone(raw json.RawMessage) json.RawMessage {
-	var list []json.RawMessage
-	if raw[0] == '[' && decode(raw, &list) == nil && len(list) == 1 {
+	if list := elements(raw); len(list) == 1 {
 		return list[0]
 	}
 	return raw

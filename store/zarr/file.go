@@ -37,13 +37,15 @@ func (f *File) Group(path string, attrs map[string]json.RawMessage) {
 	f.node.below[path] = nodeEntry{attrs: attrs}
 }
 
-// Broken adds an array that cannot be read.
-func (f *File) Broken(path string, err error) { f.node.below[path] = nodeEntry{array: true, err: err} }
+// Broken adds an array that cannot be read. pixels is as in Member.
+func (f *File) Broken(path string, err error, pixels bool) {
+	f.node.below[path] = nodeEntry{array: true, err: err, pixels: pixels}
+}
 
 // Array adds an array. One that cannot be read is Broken.
 func (f *File) Array(path string, a Foreign, known source.Known) {
 	made, err := f.array(path, a, known)
-	f.node.below[path] = nodeEntry{array: true, made: made, err: err}
+	f.node.below[path] = nodeEntry{array: true, attrs: a.Attrs, made: made, err: err, pixels: len(a.Shape) > 1}
 }
 
 // Texts adds an array of strings, which only Labels reads: an array of bytes, whose last dimension is a string, and
@@ -56,7 +58,7 @@ func (f *File) Texts(path string, a Foreign, known source.Known,
 	} else {
 		texts = nil
 	}
-	f.node.below[path] = nodeEntry{array: true, made: made, texts: texts, err: err}
+	f.node.below[path] = nodeEntry{array: true, attrs: a.Attrs, made: made, texts: texts, err: err}
 }
 
 func (f *File) array(path string, a Foreign, known source.Known) (*Array, error) {

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,9 +20,11 @@ type Place struct {
 	Transform *[6]float64
 }
 
-// Place returns where an array of the group lies. It looks at the attributes of the array, of its grid mapping (CF) and
-// of the groups above it (GeoZarr, STAC), then at regular coordinate arrays. Errors count as a missing value: an image
-// without a place is read like any other.
+// Place returns where an array of the group lies. Its CRS comes from the attributes of the array, of its grid mapping (CF)
+// and of the groups above it (GeoZarr, STAC), in this order. Its transform comes from regular coordinate arrays, as for
+// GDAL and xarray: those attributes have it, too, but keep the one of the whole scene when a part is cut from it. They
+// count where there are no such arrays, or where they say the same, since they are exact. Errors count as a missing
+// value: an image without a place is read like any other.
 func (n *Node) Place(ctx context.Context, a *Array) Place {
 	var place Place
 	place.add(a.Attrs)
@@ -30,26 +33,79 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 	}
 	dir := path.Dir(a.Path)
 	if name, _, _ := strings.Cut(a.Attrs.text("grid_mapping"), ":"); name != "" {
-		if node, err := n.At(ctx, path.Join(dir, name)); err == nil {
-			if node.Array != nil {
-				place.add(node.Array.Attrs)
+		for d := range n.scopes(dir) {
+			if attrs, ok := n.attributesAt(ctx, path.Join(d, name)); ok {
+				place.add(attrs)
+				break
 			}
-			node.drop()
 		}
 	}
 	for d := dir; d != "." && !place.isComplete(); d = path.Dir(d) {
-		if node, err := n.At(ctx, d); err == nil {
-			place.add(node.Attrs)
-			node.drop()
+		if attrs, ok := n.attributesAt(ctx, d); ok {
+			place.add(attrs)
 		}
 	}
 	if !place.isComplete() {
 		place.add(n.Attrs)
 	}
-	if place.Transform == nil {
-		place.Transform = n.coordinates(ctx, a, dir)
+	if t := n.coordinates(ctx, a, dir); t != nil && !alike(t, place.Transform, a) {
+		place.Transform = t
 	}
 	return place
+}
+
+// scopes returns the groups in which a name of dimensions or of a grid mapping is looked for: the array's own and, where
+// that takes no requests, those above it, as in NetCDF-4.
+func (n *Node) scopes(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for yield(dir) && n.Consolidated && dir != "." {
+			dir = path.Dir(dir)
+		}
+	}
+}
+
+// attributesAt returns the attributes of an array or a group, also of an array that cannot be read: GDAL keeps what it
+// says of the CRS in one of characters. It reports false if there is none.
+func (n *Node) attributesAt(ctx context.Context, p string) (jsonObject, bool) {
+	if entry, ok := n.below[n.prefix+p]; ok && n.isFile && entry.array {
+		return entry.attrs, true
+	}
+	node, err := n.At(ctx, p)
+	if err != nil {
+		return nil, false
+	}
+	node.drop()
+	if node.Array != nil {
+		return node.Array.Attrs, true
+	}
+	return node.Attrs, true
+}
+
+// alike reports whether a transform that attributes have, or nil, maps the corners of an array as the one of its
+// coordinates does, within what these are rounded by.
+func alike(coordinates, said *[6]float64, a *Array) bool {
+	if said == nil {
+		return false
+	}
+	var size [2]float64
+	for d, axis := range a.Axes("") {
+		switch axis {
+		case "x":
+			size[0] = float64(a.Shape[d])
+		case "y":
+			size[1] = float64(a.Shape[d])
+		}
+	}
+	for _, corner := range [...][2]float64{{0, 0}, {size[0], 0}, {0, size[1]}, size} {
+		for k := range 2 {
+			c, s := coordinates[3*k:], said[3*k:]
+			apart := c[0] - s[0] + float64((c[1]-s[1])*corner[0]) + float64((c[2]-s[2])*corner[1])
+			if step := math.Abs(c[1]) + math.Abs(c[2]); !(math.Abs(apart) <= 2*regularWithin*step) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (p *Place) isComplete() bool { return p.EPSG != 0 && p.Transform != nil }
@@ -121,7 +177,7 @@ func valid(t [6]float64) *[6]float64 {
 }
 
 // coordinates computes a transform from the coordinate arrays of an array's dimensions y and x. It returns nil if they
-// are missing or irregular.
+// are missing or irregular. Longitudes over 180 are west of Greenwich, as for GDAL.
 func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float64 {
 	axes := a.Axes("")
 	var first, step [2]float64
@@ -142,6 +198,10 @@ func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float6
 		if first[index], step[index], ok = values.regular(ctx, a.Shape[dim]); !ok {
 			return nil
 		}
+		last := first[index] + step[index]*float64(a.Shape[dim]-1)
+		if axis == "x" && min(first[index], last) > 180 && values.isLongitude() {
+			first[index] -= 360
+		}
 		found++
 	}
 	if found != 2 {
@@ -153,12 +213,28 @@ func (n *Node) coordinates(ctx context.Context, a *Array, dir string) *[6]float6
 
 // coordinateArray returns the coordinates of a dimension of an array in dir, or nil.
 func (n *Node) coordinateArray(ctx context.Context, dir, name string) *Array {
-	node, err := n.At(ctx, path.Join(dir, name))
-	if err != nil {
-		return nil
+	for d := range n.scopes(dir) {
+		node, err := n.At(ctx, path.Join(d, name))
+		if err != nil {
+			continue
+		}
+		if node.drop(); node.Array != nil {
+			return node.Array
+		}
 	}
-	node.drop()
-	return node.Array
+	return nil
+}
+
+// isLongitude reports whether coordinates are longitudes, by what CF says of them or, without that, by their name.
+func (a *Array) isLongitude() bool {
+	unit, name := strings.ToLower(a.Attrs.Text("units")), strings.ToLower(path.Base(a.Path))
+	switch {
+	case a.Attrs.Text("standard_name") == "longitude":
+		return true
+	case unit == "":
+		return strings.HasPrefix(name, "lon")
+	}
+	return strings.HasPrefix(unit, "degree") && strings.HasSuffix(strings.TrimSuffix(unit, "ast"), "e")
 }
 
 const (
@@ -186,14 +262,14 @@ func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok b
 	if a.NewReader().ReadInto(ctx, data, []int64{0}, []int64{n}, []int64{size}) != nil {
 		return 0, 0, false
 	}
-	missing, _ := a.declared()
+	missing := a.declared()
 	unpack := chunk.Linear{Scale: 1}
 	if physical := a.physical(); len(physical) > 0 {
 		unpack = physical[0]
 	}
 	number := func(i int64) float64 {
 		stored := a.DType.Number(data[i*size : (i+1)*size])
-		if missing != nil && stored == *missing {
+		if slices.ContainsFunc(missing, func(m chunk.NoData) bool { return stored == *m.Value }) {
 			return math.NaN()
 		}
 		return float64(stored*unpack.Scale) + unpack.Offset

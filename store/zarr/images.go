@@ -16,6 +16,8 @@ type Images struct {
 	dim  [5]int // the dimension of n, t, b, y and x, or -1
 	n    int64
 	grid chunk.Index
+
+	nodata []chunk.NoData
 }
 
 // imageAxes are the names of the axes of images.
@@ -111,9 +113,9 @@ func (m *Images) measure() error {
 	if m.dim[1] >= 0 {
 		m.grid.Times = int(size[1])
 	}
-	m.grid.NoData, m.grid.NoDataBits = m.a.noData()
+	m.nodata = m.a.noData()
 	m.grid.Physical = m.a.physical()
-	return nil
+	return m.grid.SetEachNoData([][]chunk.NoData{m.nodata})
 }
 
 // Grid returns a chunk index, without byte ranges, that describes every image.

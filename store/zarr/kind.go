@@ -3,6 +3,7 @@ package zarr
 import (
 	"context"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
@@ -29,6 +30,17 @@ func Register(k store.Kind, open func(context.Context, source.Opener, string, Op
 			return nil, err
 		}
 		return storeImages{raster, node}, nil
+	}
+	k.Labels = func(ctx context.Context, o source.Opener, uri, name string, single bool, l store.Limits) (store.Labels,
+		error) {
+		node, err := within(ctx, o, uri, l)
+		if err != nil {
+			return nil, err
+		}
+		if single && !node.IsLabel(ctx, name) {
+			return nil, fault.WithFile(fault.New(fault.NotFound, "column "+name, "no labels of this name"), uri)
+		}
+		return node.Labels(ctx, name)
 	}
 	k.Arrays = func(ctx context.Context, o source.Opener, uri string, l store.Limits) ([]string, error) {
 		node, err := within(ctx, o, uri, l)

@@ -2,9 +2,12 @@ package zarr
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 	"path"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -19,14 +22,20 @@ const (
 	labelCost = 16
 )
 
-// Labels are an array whose first dimension is n: a number, a list of numbers or a string for each image.
+// Labels are an array whose first dimension is n: a number, a list of numbers or a string for each image. Numbers have
+// the meaning that CF gives them: unpacked, null where they are missing, microseconds since 1970 where they are times.
 type Labels struct {
 	*Array
-	N     int64
+	n     int64
 	lists bool
-	each  int64 // numbers of each image
+	each  int64       // numbers of each image
+	dtype chunk.DType // of data
 	data  []byte
 	texts []string
+
+	unpack  *chunk.Linear // nil for numbers as stored
+	missing []chunk.NoData
+	time    *cfTime // nil for numbers that are no times
 }
 
 // Labels reads the labels that an array below the node has: its path, or the last part of it if only one array has it.
@@ -37,6 +46,27 @@ func (n *Node) Labels(ctx context.Context, name string) (*Labels, error) {
 	}
 	labels, err := readLabels(ctx, array, texts)
 	return labels, fault.WithFile(err, array.URI)
+}
+
+// IsLabel reports whether an array of the node has one value for each image: (n) numbers or strings.
+func (n *Node) IsLabel(ctx context.Context, name string) bool {
+	array, texts, err := n.labelArray(ctx, name)
+	if err != nil {
+		return false
+	}
+	return len(array.Shape) == 1 || texts != nil && len(array.Shape) == 2
+}
+
+// Len implements store.Labels.
+func (l *Labels) Len() int64 { return l.n }
+
+// Bytes implements store.Labels.
+func (l *Labels) Bytes() int64 {
+	sum := int64(len(l.data))
+	for _, text := range l.texts {
+		sum += labelCost + int64(len(text))
+	}
+	return sum
 }
 
 // labelArray finds the array of labels.
@@ -87,7 +117,7 @@ func readLabels(ctx context.Context, a *Array, texts textsOf) (*Labels, error) {
 	if err := a.options.memory.take(ctx, count*size); err != nil {
 		return nil, err
 	}
-	labels := &Labels{Array: a, N: a.Shape[0], each: 1, lists: rank == 2, data: make([]byte, count*size)}
+	labels := &Labels{Array: a, dtype: a.DType, n: a.Shape[0], each: 1, lists: rank == 2, data: make([]byte, count*size)}
 	stride, hi := make([]int64, len(a.Shape)), size
 	for d := len(a.Shape) - 1; d >= 0; d-- {
 		stride[d], hi = hi, hi*a.Shape[d]
@@ -101,7 +131,7 @@ func readLabels(ctx context.Context, a *Array, texts textsOf) (*Labels, error) {
 		}
 	}
 	if texts == nil {
-		return labels, labels.check()
+		return labels, labels.meaning()
 	}
 	var err error
 	if labels.texts, err = texts(ctx, labels.data); err != nil {
@@ -115,14 +145,18 @@ func readLabels(ctx context.Context, a *Array, texts textsOf) (*Labels, error) {
 	return labels, a.options.memory.take(ctx, sum)
 }
 
-// check refuses integers that do not fit in 64 bits with a sign: all integers of columns become
-// these.
-func (l *Labels) check() error {
-	if l.DType != chunk.Uint64 {
-		return nil
+// meaning finds what the numbers mean. It refuses integers that do not fit in 64 bits with a sign: all integers of
+// columns become these.
+func (l *Labels) meaning() (err error) {
+	l.missing = l.declared()
+	if linear := l.linear(); linear != (chunk.Linear{Scale: 1}) {
+		l.unpack = &linear
+	}
+	if l.time, err = l.cfTime(); err != nil || l.dtype != chunk.Uint64 || l.unpack != nil {
+		return err
 	}
 	for i := 7; i < len(l.data); i += 8 {
-		if l.data[i] > math.MaxInt8 {
+		if l.data[i] > math.MaxInt8 && !l.isMissing(l.data[i-7:i+1]) {
 			return fault.New(fault.Limit, labelsPart, "label %d is over %d", i/8, math.MaxInt64)
 		}
 	}
@@ -135,13 +169,22 @@ func (l *Labels) Kind() column.Kind {
 	switch {
 	case l.texts != nil:
 		return column.Text
-	case isFloat(l.DType):
+	case l.time != nil:
+	case isFloat(l.dtype) || l.unpack != nil:
 		kind = column.Float
 	}
 	if l.lists {
 		kind |= column.List
 	}
 	return kind
+}
+
+// Unit returns what the numbers of times count, 0 of other labels.
+func (l *Labels) Unit() time.Duration {
+	if l.time != nil {
+		return time.Microsecond
+	}
+	return 0
 }
 
 // Value returns the value of an image.
@@ -161,12 +204,88 @@ func (l *Labels) Value(row int64) column.Value {
 
 // number returns one number.
 func (l *Labels) number(i int64) column.Value {
-	size := int64(l.DType.Size())
+	size := int64(l.dtype.Size())
 	sample := l.data[i*size : (i+1)*size]
-	if isFloat(l.DType) {
-		return column.Value{Float: l.DType.Number(sample)}
+	switch {
+	case l.isMissing(sample):
+		return column.Value{Null: true}
+	case l.time != nil || l.unpack != nil:
+		number := l.dtype.Number(sample)
+		if l.unpack != nil {
+			number = float64(number*l.unpack.Scale) + l.unpack.Offset
+		}
+		if l.time != nil {
+			return l.time.value(number)
+		}
+		return column.Value{Float: number}
+	case isFloat(l.dtype):
+		return column.Value{Float: l.dtype.Number(sample)}
 	}
-	return column.Value{Int: int64(numberType{t: l.DType}.load(sample, 0))}
+	return column.Value{Int: int64(numberType{t: l.dtype}.load(sample, 0))}
+}
+
+// isMissing reports whether a number is one that _FillValue or missing_value names.
+func (l *Labels) isMissing(sample []byte) bool {
+	if len(l.missing) == 0 {
+		return false
+	}
+	value, bits := l.dtype.NoData(sample)
+	return slices.ContainsFunc(l.missing, chunk.NoData{Value: value, Bits: bits}.Is)
+}
+
+// Scalars returns the labels as one value for each image: of lists of one number that number, and of lists with one 1
+// among zeros the place of the 1. Other lists are fault.Unsupported.
+func (l *Labels) Scalars() (*Labels, error) {
+	out := *l
+	out.lists = false
+	if !l.lists || l.each == 1 {
+		return &out, nil
+	}
+	places, _ := l.ones()
+	if places == nil {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, labelsPart, "lists of %d numbers, which are not one 1 "+
+			"among zeros, have no order, parts or strata", l.each), l.URI)
+	}
+	out.dtype, out.data, out.missing, out.unpack, out.time = chunk.Int64, places, nil, nil, nil
+	return &out, nil
+}
+
+// Classes returns the labels as classes: Scalars, or lists of the numbers of classes. Lists of zeros and ones that say
+// of each class whether it is there are fault.Unsupported, since 0 and 1 would be the classes.
+func (l *Labels) Classes() (*Labels, error) {
+	if out, err := l.Scalars(); err == nil {
+		return out, nil
+	}
+	if _, bits := l.ones(); bits {
+		return nil, fault.New(fault.Unsupported, labelsPart, "lists of %d zeros and ones, of which some have several ones "+
+			"or none: kind \"number\" reads them as they are", l.each)
+	}
+	return l, nil
+}
+
+// ones returns the place of the 1 in each list as int64, if each has one among zeros, else nil; and whether all lists are
+// of zeros and ones.
+func (l *Labels) ones() (places []byte, bits bool) {
+	single := l.n > 0
+	for row := range l.n {
+		ones, place := 0, int64(0)
+		for k := range l.each {
+			value := l.number(row*l.each + k)
+			number := float64(value.Int) + value.Float // one of them is 0
+			if value.Null || number != 0 && number != 1 {
+				return nil, false
+			}
+			if number == 1 {
+				ones, place = ones+1, k
+			}
+		}
+		single = single && ones == 1
+		places = binary.LittleEndian.AppendUint64(places, uint64(place))
+	}
+	if !single {
+		places = nil
+	}
+	return places, l.n > 0
 }
 
 // Attribute returns a number or a string among the attributes of an array or a group. kind is 0 if no attribute has

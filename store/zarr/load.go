@@ -56,6 +56,7 @@ func (n *Node) load(ctx context.Context) error {
 		}
 		meta, err := parse2(object, attrs)
 		if err != nil {
+			n.broken = object
 			return fault.WithFile(err, source.Join(uri, array2))
 		}
 		n.Array = newArray(n.open, n.URI, "", meta, n.options)
@@ -103,10 +104,12 @@ func (n *Node) open3(ctx context.Context, v jsonObject) error {
 	}
 	if array {
 		meta, err := parse3(v)
-		if err == nil {
-			n.Array = newArray(n.open, n.URI, "", meta, n.options)
+		if err != nil {
+			n.broken = v
+			return err
 		}
-		return err
+		n.Array = newArray(n.open, n.URI, "", meta, n.options)
+		return nil
 	}
 	if _, err := v.get("attributes", &n.Attrs); err != nil {
 		return err

@@ -19,6 +19,8 @@ type Member struct {
 	Path  string
 	Array *Array // nil with Err
 	Err   error
+	// Pixels says of an array with Err that it has two dimensions or more, of anything but strings.
+	Pixels bool
 }
 
 // Members returns the arrays below a group, in the order of their paths. Without consolidated metadata it lists
@@ -38,9 +40,10 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if path, ok := strings.CutPrefix(full, n.prefix); ok && n.below[full].array {
-			a, err := n.array(path, n.below[full])
-			list = append(list, Member{path, a, err})
+		entry := n.below[full]
+		if path, ok := strings.CutPrefix(full, n.prefix); ok && entry.array {
+			a, err := n.array(path, entry)
+			list = append(list, Member{path, a, err, err != nil && entry.hasPixels()})
 		}
 	}
 	return list, nil
@@ -79,14 +82,14 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 				"more than %d nodes, or %d levels of them", maxNodes, maxLevels), w.n.URI)
 		}
 		sub = path.Join(p, sub)
-		node, err := Open(ctx, w.n.open, source.Join(w.n.URI, sub), w.n.options)
+		node, err := openNode(ctx, w.n.open, source.Join(w.n.URI, sub), w.n.options)
 		switch {
 		case err != nil && missing(err): // a directory of something else
 		case err != nil:
 			if ctx.Err() != nil || fault.KindOf(err) == 0 || w.n.Full() != nil {
 				return err
 			}
-			w.list = append(w.list, Member{Path: sub, Err: err})
+			w.list = append(w.list, Member{Path: sub, Err: err, Pixels: pixelsIn(node.broken)})
 		case node.Array != nil:
 			node.Array.Path = w.n.prefix + sub
 			w.list = append(w.list, Member{Path: sub, Array: node.Array})

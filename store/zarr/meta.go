@@ -22,13 +22,14 @@ type Meta struct {
 	Shape  []int64     // cells along each dimension
 	Chunks []int64     // cells of a chunk, the unit of decoding
 	Shards []int64     // cells of a shard, nil without sharding
-	DType  chunk.DType // booleans are uint8
+	DType  chunk.DType // booleans are uint8; see view
 	Bool   bool
 	Fill   []byte     // one sample, little-endian
 	Names  []string   // of the dimensions, "" for one without; nil if none has a name
 	Codecs []string   // in the order in which they encode, those inside of shards last
 	Attrs  jsonObject // not decoded
 
+	stored chunk.DType // before view
 	keys   keys
 	order  []int        // the dimensions in the order in which a decoded chunk holds them, the last one fastest
 	shards []shardLevel // the outermost first

@@ -3,6 +3,7 @@ package zarr
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"path"
 	"strings"
 
@@ -86,6 +87,7 @@ type Node struct {
 	prefix    string               // of paths below the node that was opened, if this one lies there; ends with "/"
 	below     map[string]nodeEntry // by path with this prefix, if Consolidated
 	fileBytes int64                // of the memory of the store, for the node's own files
+	broken    jsonObject           // the metadata of an array that cannot be read
 	isFile    bool                 // the node lies in a file of another format
 }
 
@@ -103,23 +105,60 @@ type nodeEntry struct {
 	meta  jsonObject
 	attrs jsonObject // of version 2
 	// Of a file of another format: the array, or why it cannot be read.
-	made  *Array
-	texts textsOf // of an array of strings, whose err says that it is no image
-	err   error
+	made   *Array
+	texts  textsOf // of an array of strings, whose err says that it is no image
+	err    error
+	pixels bool // see Member.Pixels
+}
+
+// hasPixels is Member.Pixels.
+func (e *nodeEntry) hasPixels() bool { return e.pixels || pixelsIn(e.meta) }
+
+// pixelsIn reports whether metadata is of an array of two dimensions or more, of anything but strings.
+func pixelsIn(meta jsonObject) bool {
+	var shape []json.RawMessage
+	if ok, err := meta.get("shape", &shape); !ok || err != nil || len(shape) < 2 {
+		return false
+	}
+	for _, key := range [...]string{"dtype", "data_type"} {
+		raw := meta[key]
+		var extension struct {
+			Name string `json:"name"`
+		}
+		name := meta.text(key)
+		if name == "" && json.Unmarshal(raw, &extension) == nil {
+			name = extension.Name
+		}
+		name = strings.TrimLeft(name, "<>|=")
+		if strings.HasPrefix(name, "U") || strings.HasPrefix(name, "S") || name == "O" || name == "string" ||
+			strings.Contains(name, "_utf") || strings.HasSuffix(name, "_bytes") {
+			return false
+		}
+	}
+	return true
 }
 
 // Open opens the array or the group at a URI. If there is neither, it returns fault.NotFound. The memory of the
 // metadata is charged to the account of ctx, which must stay open for as long as the node is used.
 func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
+	node, err := openNode(ctx, o, uri, opt)
+	if err != nil {
+		return nil, err
+	}
+	return node, nil
+}
+
+// openNode is Open that returns a node also with an error, whose broken is what could be read.
+func openNode(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
 	if p, err := source.Parse(uri); err == nil {
 		uri, _ = directory(o, p)
 	}
 	node := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
-	if err := node.load(ctx); err != nil {
+	err := node.load(ctx)
+	if err != nil {
 		node.drop()
-		return nil, err
 	}
-	return node, nil
+	return node, err
 }
 
 // array makes an array of consolidated metadata.

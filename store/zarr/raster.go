@@ -25,40 +25,27 @@ func single(m *Images, err error) (*Raster, error) {
 	return &Raster{bands: []*Images{m}, grid: m.grid}, nil
 }
 
-// newStack stacks arrays of one band each. It reports false if they differ.
-func newStack(list []*Images) (*Raster, bool) {
+// newStack stacks arrays of one band each, with the nodata values of each. It returns nil if they differ in their shapes.
+func newStack(list []*Images) (*Raster, error) {
 	stack := &Raster{bands: list, grid: list[0].grid}
 	index := &list[0].grid
 	if len(list) > chunk.MaxBands {
-		return nil, false
+		return nil, nil
 	}
-	physical := make([]chunk.Linear, 0, len(list))
+	physical, nodata := make([]chunk.Linear, 0, len(list)), make([][]chunk.NoData, 0, len(list))
 	for _, images := range list {
 		grid := &images.grid
 		physical = append(physical, grid.Linear(0))
 		alike := grid.Height == index.Height && grid.Width == index.Width && grid.DType == index.DType
 		if grid.Bands != 1 || grid.Times != index.Times || grid.Times > 1 || !alike || images.n != list[0].n {
-			return nil, false
+			return nil, nil
 		}
 		// Bands with other chunks are read in the chunks of the first, which decodes some chunks twice.
 		stack.names = append(stack.names, path.Base(images.a.Path))
-		if !sameNoData(index, grid) {
-			stack.grid.NoData, stack.grid.NoDataBits = nil, nil
-		}
+		nodata = append(nodata, images.nodata)
 	}
 	stack.grid.Bands, stack.grid.ChunkB, stack.grid.Physical = len(list), 1, chunk.Linears(physical)
-	return stack, true
-}
-
-// sameNoData reports whether two images have the same nodata.
-func sameNoData(a, b *chunk.Index) bool {
-	if a.NoData == nil || b.NoData == nil {
-		return a.NoData == b.NoData
-	}
-	if a.NoDataBits != nil && b.NoDataBits != nil {
-		return *a.NoDataBits == *b.NoDataBits
-	}
-	return *a.NoData == *b.NoData || *a.NoData != *a.NoData && *b.NoData != *b.NoData
+	return stack, stack.grid.SetEachNoData(nodata)
 }
 
 // Len returns the number of images.
@@ -234,7 +221,8 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 	return n.bandsOf(list, dims)
 }
 
-// pick returns the array that a field means, or why it cannot be read.
+// pick returns the array that a field means, or why it cannot be read. An array that may be an image and cannot be read
+// makes the choice among those that can an error.
 func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 	var same, images []Member
 	for _, member := range list {
@@ -242,7 +230,7 @@ func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 			field == path.Base(member.Path)) {
 			same = append(same, member)
 		}
-		if member.Array != nil && member.Array.Axes(dims) != nil {
+		if member.mayBeImage(dims) {
 			images = append(images, member)
 		}
 	}
@@ -251,21 +239,25 @@ func pick(list []Member, field, column, dims string) (*Array, bool, error) {
 		return same[0].Array, same[0].Err == nil, same[0].Err
 	}
 	if column == "" && len(same) == 0 && len(images) == 1 {
-		return images[0].Array, true, nil
+		return images[0].Array, images[0].Err == nil, images[0].Err
 	}
 	return nil, false, nil
 }
 
-// bandsOf returns the arrays of the group itself as bands.
+// mayBeImage reports whether an array can be images, or cannot be read and has pixels.
+func (m *Member) mayBeImage(dims string) bool {
+	return m.Array != nil && m.Array.Axes(dims) != nil || m.Err != nil && m.Pixels
+}
+
+// bandsOf returns the arrays of the group itself as bands. One that may be a band and cannot be read is an error, since
+// the bands behind it would have other numbers.
 func (n *Node) bandsOf(list []Member, dims string) (*Raster, error) {
 	var images []*Images
 	for _, member := range list {
 		if strings.Contains(member.Path, "/") {
 			continue
 		}
-		// Skipping a broken band would renumber the others. Unsupported arrays are skipped, because they hold text or
-		// the like.
-		if member.Err != nil && fault.KindOf(member.Err) != fault.Unsupported {
+		if member.Err != nil && (fault.KindOf(member.Err) != fault.Unsupported || member.Pixels) {
 			return nil, member.Err
 		}
 		if member.Array == nil || member.Array.Axes(dims) == nil {
@@ -277,13 +269,12 @@ func (n *Node) bandsOf(list []Member, dims string) (*Raster, error) {
 		}
 		images = append(images, image)
 	}
-	switch len(images) {
-	case 0:
-	case 1:
+	if len(images) == 1 {
 		return single(images[0], nil)
-	default:
-		if s, ok := newStack(images); ok {
-			return s, nil
+	}
+	if len(images) > 1 {
+		if s, err := newStack(images); s != nil || err != nil {
+			return s, fault.WithFile(err, n.URI)
 		}
 	}
 	return nil, fault.WithFile(fault.New(fault.Unsupported, "group", "its arrays are not the bands of one image: name "+

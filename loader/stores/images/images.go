@@ -3,6 +3,7 @@ package images
 
 import (
 	"context"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -25,13 +26,14 @@ type Images struct {
 	// Values returns the values of a field that is a metadata column, or nil if the field is a raster. nil if no field
 	// has values.
 	Values func(field int) Values
-	// Metadata returns the values of a metadata column by its name, or nil if the images lack it.
+	// Metadata returns the values of a metadata column by its name, which are no lists. nil if the images have none.
 	Metadata func(ctx context.Context, column string) (Values, error)
 }
 
 // Values are the values of a metadata column.
 type Values interface {
 	Kind() catalog.Kind
+	Unit() time.Duration // as rows.Column has it
 	Value(row int64) catalog.Value
 }
 
@@ -83,7 +85,7 @@ func (t *Images) column(ctx context.Context, name string) (rows.Column, error) {
 		scan := func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
 			return t.each(ctx, func(row int64) error { return visit(row, values.Value(row)) })
 		}
-		return rows.Column{Kind: values.Kind(), Scan: scan}, nil
+		return rows.Column{Kind: values.Kind(), Unit: values.Unit(), Scan: scan}, nil
 	}
 	if !t.IsN(name) {
 		return rows.Column{}, fault.WithFile(fault.New(fault.NotFound, "column "+name,

@@ -107,13 +107,19 @@ type field struct {
 // add adds a field.
 func (d *dataset) add(ctx context.Context, i int, f *spec.Field, dims string) error {
 	made, n := &d.fields[i], int64(0)
-	if f.Traits().Metadata {
+	if f.Traits().Metadata || f.Kind == "" && f.RasterOnly() == "" && d.node.IsLabel(ctx, cmp.Or(f.Column, f.Name)) {
 		labels, err := d.node.Labels(ctx, cmp.Or(f.Column, f.Name))
 		if err != nil {
 			return err
 		}
+		if f.Kind == spec.ClassField {
+			labels, err = labels.Classes()
+		}
+		if err != nil {
+			return err
+		}
 		fmt.Fprintf(d.hasher, "%q %s\n", labels.Path, labels.Text())
-		made.labels, n = labels, labels.N
+		made.labels, n = labels, labels.Len()
 	} else {
 		raster, err := d.f.rasterOf(ctx, d.node, f, dims)
 		if err != nil {
@@ -156,11 +162,14 @@ func (d *dataset) table() (*rows.Table, error) {
 	}
 	found.Metadata = func(ctx context.Context, column string) (images.Values, error) {
 		labels, err := d.node.Labels(ctx, column)
-		if err == nil && labels.N != d.n {
+		if err == nil && labels.Len() != d.n {
 			err = fault.WithFile(fault.New(fault.Unsupported, "column "+column,
-				"%d values for %d images", labels.N, d.n), d.node.URI)
+				"%d values for %d images", labels.Len(), d.n), d.node.URI)
 		}
-		return labels, err
+		if err != nil {
+			return nil, err
+		}
+		return labels.Scalars()
 	}
 	return found.Table(len(d.fields))
 }

@@ -134,7 +134,7 @@ func (v virtual) of(bands []vrt.Band) (*chunk.Index, error) {
 	*x = chunk.Index{Bands: len(bands), Height: v.set.Height, Width: v.set.Width, DType: first.DType, ChunkB: 1,
 		ChunkH: virtualHeight, ChunkW: virtualWidth, Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
 	x.Alpha = tiff.IsAlpha(bands[len(bands)-1].Colour, x)
-	linear, nodata := make([]tiff.Band, len(bands)), make([]chunk.NoData, len(bands))
+	linear, nodata := make([]tiff.Band, len(bands)), make([][]chunk.NoData, len(bands))
 	for i := range bands {
 		band := &bands[i]
 		if band.DType != first.DType {
@@ -143,8 +143,8 @@ func (v virtual) of(bands []vrt.Band) (*chunk.Index, error) {
 		}
 		missing := chunk.Index{DType: band.DType}
 		missing.NoData, missing.NoDataBits = tiff.NoData(band.NoData, band.DType)
-		if v.fills[i] = missing.NoDataSample(); !band.HideNoData {
-			nodata[i] = chunk.NoData{Value: missing.NoData, Bits: missing.NoDataBits}
+		if v.fills[i] = missing.NoDataSample(); !band.HideNoData && missing.HasNoData() {
+			nodata[i] = []chunk.NoData{{Value: missing.NoData, Bits: missing.NoDataBits}}
 		}
 		linear[i] = tiff.Band{Scale: band.Scale, Offset: band.Offset}
 	}

@@ -148,6 +148,25 @@ func InMemory(values *tables.Vector) *Column {
 	return c
 }
 
+// Of returns the column of the values that are in memory otherwise.
+func Of(kind column.Kind, unit time.Duration, rows int64, value func(row int64) column.Value) *Column {
+	return &Column{Kind: kind, Unit: unit, rows: rows, cell: func(_ context.Context, row int64) (Cell, error) {
+		return cellOf(value(row)), nil
+	}}
+}
+
+// cellOf is the opposite of Cell.Value.
+func cellOf(v column.Value) Cell {
+	cell := Cell{Int: v.Int, Float: v.Float, Text: []byte(v.Text), Null: v.Null}
+	if v.List != nil {
+		cell.List = make([]Cell, len(v.List))
+	}
+	for i, element := range v.List {
+		cell.List[i] = cellOf(element)
+	}
+	return cell
+}
+
 // Paths is the column of the paths of a listing.
 func Paths(paths []string) *Column {
 	return &Column{Kind: column.Text, rows: int64(len(paths)), cell: func(_ context.Context, row int64) (Cell, error) {
