@@ -28,8 +28,8 @@ func TestWithoutSecrets(t *testing.T) {
 	}
 }
 
-// TestWithoutSecretsOfLongTexts promises that time grows with the length of a text: a rule that looks back over the text
-// at each URI needs 10 s of a processor for one of 64 KiB; they take 40 ms each.
+// TestWithoutSecretsOfLongTexts promises that time grows with the length of a text: a rule that looks back over the
+// text at each URI needs 10 s of a processor for one of 64 KiB; they take 40 ms each.
 func TestWithoutSecretsOfLongTexts(t *testing.T) {
 	for _, piece := range []string{"a-", "ab:/", "ab://x:y", "ab://x:y?", "ab:///", "http://[", "?a", "?http://", "&sig=",
 		"&x-amz-", "abfs://a", "a-:/a", "@:/", "\\", " ", "ab%3A%2F", "%25", "ab:\\/", "ab%3A%2F%40", "ab:\\",

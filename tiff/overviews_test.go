@@ -101,8 +101,9 @@ func TestOverviews(t *testing.T) {
 func TestOverviewsInherit(t *testing.T) {
 	bits, value := uint64(7), 7.0
 	for fields, x := range map[string]*chunk.Index{
-		"kind=1 width=8 height=8 bands=2 planar=1 sizes=512": {Bands: 2, BandNoData: [][]float64{{7}, nil}, Alpha: true},
-		"kind=1 width=8 height=8":                            {Bands: 1, Classes: true},
+		"kind=1 width=8 height=8 bands=2 planar=1 sizes=512": {Bands: 2, Alpha: true,
+			BandNoData: [][]float64{{7}, nil}},
+		"kind=1 width=8 height=8": {Bands: 1, Classes: true},
 	} {
 		x.Width, x.Height, x.DType, x.NoData, x.NoDataBits = 16, 16, chunk.Uint8, &value, &bits
 		x.Physical = []chunk.Linear{{Scale: 2}}
@@ -115,9 +116,11 @@ func TestOverviewsInherit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if y := all[0]; y.NoData != x.NoData || y.NoDataBits != x.NoDataBits || !slices.Equal(y.NoDataOf(0), x.NoDataOf(0)) ||
-			len(y.BandNoData) != len(x.BandNoData) || y.Alpha != x.Alpha || y.Classes != x.Classes || !slices.Equal(y.Physical, x.Physical) {
+		if y := all[0]; y.NoData != x.NoData || y.NoDataBits != x.NoDataBits || y.Alpha != x.Alpha ||
+			y.Classes != x.Classes || !slices.Equal(y.Physical, x.Physical) {
 			t.Errorf("%s: %+v", fields, y)
+		} else if len(y.BandNoData) != len(x.BandNoData) {
+			t.Errorf("%s: nodata of bands %v, %v", fields, y.BandNoData, x.BandNoData)
 		}
 	}
 }

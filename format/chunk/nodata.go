@@ -71,8 +71,8 @@ func (n NoData) Is(o NoData) bool {
 		(n.Value == nil) == (o.Value == nil) && (n.Value == nil || same(*n.Value, *o.Value))
 }
 
-// SetEachNoData sets the nodata values of each band of a step of time, or of all bands if there is one list. Integers of
-// 64 bits that a float64 does not hold are fault.Unsupported where one value is not enough.
+// SetEachNoData sets the nodata values of each band of a step of time, or of all bands if there is one list. Integers
+// of 64 bits that a float64 does not hold are fault.Unsupported where one value is not enough.
 func (x *Index) SetEachNoData(bands [][]NoData) error {
 	one := len(bands[0]) < 2
 	for _, list := range bands {
@@ -99,9 +99,9 @@ func (x *Index) SetEachNoData(bands [][]NoData) error {
 	return nil
 }
 
-// SetNoData sets the nodata values of each band of a step of time, or of all if there is one list. If all bands have the
-// same one, that is NoData, or NoDataBits where integers of 64 bits need it. Otherwise NoData is the first value of the
-// first band.
+// SetNoData sets the nodata values of each band of a step of time, or of all if there is one list. If all bands have
+// the same one, that is NoData, or NoDataBits where integers of 64 bits need it. Otherwise NoData is the first value of
+// the first band.
 func (x *Index) SetNoData(bands [][]float64) {
 	x.NoData, x.NoDataBits, x.BandNoData = nil, nil, nil
 	if len(bands) == 0 {

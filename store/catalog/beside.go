@@ -369,7 +369,7 @@ func addNoData(x *chunk.Index, texts []string) error {
 	if sparse := func(r chunk.Range) bool { return r.Len == 0 }; err == nil && !x.OneNoData() &&
 		slices.ContainsFunc(x.Ranges, sparse) {
 		err = fault.New(fault.Unsupported, "PAM", "bands have different nodata values, and some chunks were not "+
-			"written: %s=no ignores files beside rasters, and Field(nodata=...) gives each band its own", BesideVariable)
+			"written: %s=no ignores files beside rasters, and Field(nodata=...) gives bands their own", BesideVariable)
 	}
 	return err
 }

@@ -158,12 +158,12 @@ type Table struct {
 	fingerprint string
 	order       []int64                    // the rows of the table that are samples; nil: all
 	keys        *columns.Column            // see ScanKeys; nil of a table that is no catalog
-	was         layout.Listed              // what its samples were called when a catalog was made of a directory, if it was
+	was         layout.Listed              // what its samples were called in the directory that a catalog was made of
 	paired      []string                   // names of the fields of a catalog of pairs
 	dims        string                     // of Zarr stores
 	stores      []int                      // the fields that have these
 	inside      bool                       // it is one of OfArrays
-	images      []int32                    // of each sample the number of its image in its stores; nil: each store is one sample
+	images      []int32                    // of each sample the number of its image in its stores; nil: each has one
 	labelled    map[string]*columns.Column // arrays of the stores as columns, with a row for each sample
 	dropped     int                        // how many ids were left out
 	halves      []string                   // what Halves returns

@@ -250,8 +250,8 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 	for row, labels := range all {
 		begins[row+1] = begins[row] + labels.Len()
 		if kind := labels.Kind(); kind != all[0].Kind() || labels.Unit() != all[0].Unit() {
-			return nil, fault.New(fault.Unsupported, "column "+name, "%ss in the store of sample %d, %ss in the first", kind,
-				row, all[0].Kind())
+			return nil, fault.New(fault.Unsupported, "column "+name, "%ss in the store of sample %d, %ss in the first",
+				kind, row, all[0].Kind())
 		}
 	}
 	return columns.Of(all[0].Kind(), all[0].Unit(), begins[t.n], func(i int64) Value {

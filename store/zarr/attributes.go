@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 )
 
-// view applies the attribute _Unsigned of NetCDF, whose classic form has no unsigned integers of some sizes: "true" says
-// that signed integers are unsigned, "false" the opposite.
+// view applies the attribute _Unsigned of NetCDF, whose classic form has no unsigned integers of some sizes: "true"
+// says that signed integers are unsigned, "false" the opposite.
 func (m *Meta) view() {
 	m.stored = m.DType
 	integers := [...][2]chunk.DType{{chunk.Int8, chunk.Uint8}, {chunk.Int16, chunk.Uint16}, {chunk.Int32, chunk.Uint32},

@@ -20,11 +20,11 @@ type Place struct {
 	Transform *[6]float64
 }
 
-// Place returns where an array of the group lies. Its CRS comes from the attributes of the array, of its grid mapping (CF)
-// and of the groups above it (GeoZarr, STAC), in this order. Its transform comes from regular coordinate arrays, as for
-// GDAL and xarray: those attributes have it, too, but keep the one of the whole scene when a part is cut from it. They
-// count where there are no such arrays, or where they say the same, since they are exact. Errors count as a missing
-// value: an image without a place is read like any other.
+// Place returns where an array of the group lies. Its CRS comes from the attributes of the array, of its grid mapping
+// (CF) and of the groups above it (GeoZarr, STAC), in this order. Its transform comes from regular coordinate arrays,
+// as for GDAL and xarray: those attributes have it, too, but keep the one of the whole scene when a part is cut from
+// it. They count where there are no such arrays, or where they say the same, since they are exact. Errors count as a
+// missing value: an image without a place is read like any other.
 func (n *Node) Place(ctx context.Context, a *Array) Place {
 	var place Place
 	place.add(a.Attrs)
@@ -54,8 +54,8 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 	return place
 }
 
-// scopes returns the groups in which a name of dimensions or of a grid mapping is looked for: the array's own and, where
-// that takes no requests, those above it, as in NetCDF-4.
+// scopes returns the groups in which a name of dimensions or of a grid mapping is looked for: the array's own and,
+// where that takes no requests, those above it, as in NetCDF-4.
 func (n *Node) scopes(dir string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for yield(dir) && n.Consolidated && dir != "." {

@@ -117,7 +117,8 @@ func readLabels(ctx context.Context, a *Array, texts textsOf) (*Labels, error) {
 	if err := a.options.memory.take(ctx, count*size); err != nil {
 		return nil, err
 	}
-	labels := &Labels{Array: a, dtype: a.DType, n: a.Shape[0], each: 1, lists: rank == 2, data: make([]byte, count*size)}
+	labels := &Labels{Array: a, dtype: a.DType, n: a.Shape[0], each: 1, lists: rank == 2,
+		data: make([]byte, count*size)}
 	stride, hi := make([]int64, len(a.Shape)), size
 	for d := len(a.Shape) - 1; d >= 0; d-- {
 		stride[d], hi = hi, hi*a.Shape[d]
@@ -257,14 +258,14 @@ func (l *Labels) Classes() (*Labels, error) {
 		return out, nil
 	}
 	if _, bits := l.ones(); bits {
-		return nil, fault.New(fault.Unsupported, labelsPart, "lists of %d zeros and ones, of which some have several ones "+
-			"or none: kind \"number\" reads them as they are", l.each)
+		return nil, fault.New(fault.Unsupported, labelsPart, "lists of %d zeros and ones, of which some have several "+
+			"ones or none: kind \"number\" reads them as they are", l.each)
 	}
 	return l, nil
 }
 
-// ones returns the place of the 1 in each list as int64, if each has one among zeros, else nil; and whether all lists are
-// of zeros and ones.
+// ones returns the place of the 1 in each list as int64, if each has one among zeros, else nil; and whether all lists
+// are of zeros and ones.
 func (l *Labels) ones() (places []byte, bits bool) {
 	single := l.n > 0
 	for row := range l.n {

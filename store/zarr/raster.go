@@ -25,7 +25,8 @@ func single(m *Images, err error) (*Raster, error) {
 	return &Raster{bands: []*Images{m}, grid: m.grid}, nil
 }
 
-// newStack stacks arrays of one band each, with the nodata values of each. It returns nil if they differ in their shapes.
+// newStack stacks arrays of one band each, with the nodata values of each. It returns nil if they differ in their
+// shapes.
 func newStack(list []*Images) (*Raster, error) {
 	stack := &Raster{bands: list, grid: list[0].grid}
 	index := &list[0].grid

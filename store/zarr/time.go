@@ -26,8 +26,8 @@ var timeUnits = map[string]time.Duration{
 }
 
 // timeOrigin matches the date, the time of day and the zone behind "since".
-var timeOrigin = regexp.MustCompile(`^(\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T ]+(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(\.\d*)?)?)?)?` +
-	`\s*(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?$`)
+var timeOrigin = regexp.MustCompile(`^(\d{1,4})-(\d{1,2})-(\d{1,2})` +
+	`(?:[T ]+(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(\.\d*)?)?)?)?\s*(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?$`)
 
 // gregorian is the first day of the calendar that standard ones have had since.
 var gregorian = time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC)
