@@ -10,24 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 )
 
-// view applies the attribute _Unsigned of NetCDF, whose classic form has no unsigned integers of some sizes: "true"
-// says that signed integers are unsigned, "false" the opposite.
-func (m *Meta) view() {
-	m.stored = m.DType
-	integers := [...][2]chunk.DType{{chunk.Int8, chunk.Uint8}, {chunk.Int16, chunk.Uint16}, {chunk.Int32, chunk.Uint32},
-		{chunk.Int64, chunk.Uint64}}
-	for _, pair := range integers {
-		switch said := strings.ToLower(m.Attrs.Text("_Unsigned")); {
-		case m.DType == pair[0] && said == "true":
-			m.DType = pair[1]
-			return
-		case m.DType == pair[1] && said == "false" && !m.Bool:
-			m.DType = pair[0]
-			return
-		}
-	}
-}
-
 // noData returns the values that mark cells without a measurement: those of the attributes _FillValue and missing_value
 // of CF. Without them it is a fill value of NaN, or one of an array of version 2 that xarray wrote, which keeps
 // _FillValue there. Any other fill value is a number like any other: writers put 0 there.
