@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -64,6 +65,24 @@ func newArray(o source.Opener, uri, path string, m *Meta, opt Options) *Array {
 	array.indexes = opt.memory.indexes
 	array.bytes, _ = m.chunkBytes(opt.MaxChunk)
 	return array
+}
+
+// view applies the attribute _Unsigned of NetCDF, whose classic form has no unsigned integers of some sizes: "true"
+// says that signed integers are unsigned, "false" the opposite.
+func (m *Meta) view() {
+	m.stored = m.DType
+	integers := [...][2]chunk.DType{{chunk.Int8, chunk.Uint8}, {chunk.Int16, chunk.Uint16}, {chunk.Int32, chunk.Uint32},
+		{chunk.Int64, chunk.Uint64}}
+	for _, pair := range integers {
+		switch said := strings.ToLower(m.Attrs.Text("_Unsigned")); {
+		case m.DType == pair[0] && said == "true":
+			m.DType = pair[1]
+			return
+		case m.DType == pair[1] && said == "false" && !m.Bool:
+			m.DType = pair[0]
+			return
+		}
+	}
 }
 
 // leastIndexes returns the bytes that one index of each level takes in the cache.

@@ -50,24 +50,6 @@ func parseType(raw json.RawMessage) (chunk.DType, error) {
 	return 0, unsupported("data type %q: arrays of numbers and booleans are read", name)
 }
 
-// view applies the attribute _Unsigned of NetCDF, whose classic form has no unsigned integers of some sizes: "true"
-// says that signed integers are unsigned, "false" the opposite.
-func (m *Meta) view() {
-	m.stored = m.DType
-	integers := [...][2]chunk.DType{{chunk.Int8, chunk.Uint8}, {chunk.Int16, chunk.Uint16}, {chunk.Int32, chunk.Uint32},
-		{chunk.Int64, chunk.Uint64}}
-	for _, pair := range integers {
-		switch said := strings.ToLower(m.Attrs.Text("_Unsigned")); {
-		case m.DType == pair[0] && said == "true":
-			m.DType = pair[1]
-			return
-		case m.DType == pair[1] && said == "false" && !m.Bool:
-			m.DType = pair[0]
-			return
-		}
-	}
-}
-
 // parseFill returns a fill value as one little-endian sample. null is 0.
 func parseFill(raw json.RawMessage, t chunk.DType) ([]byte, error) {
 	fill := make([]byte, t.Size())
