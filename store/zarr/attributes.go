@@ -13,12 +13,12 @@ import (
 // noData returns the values that mark cells without a measurement: those of the attributes _FillValue and missing_value
 // of CF. Without them it is a fill value of NaN, or one of an array of version 2 that xarray wrote, which keeps
 // _FillValue there. Any other fill value is a number like any other: writers put 0 there.
-func (a *Array) noData() []chunk.NoData {
-	if list := a.declared(); list != nil {
+func (m *Meta) noData() []chunk.NoData {
+	if list := m.declared(); list != nil {
 		return list
 	}
-	value, bits := a.DType.NoData(a.Fill)
-	if *value != *value || a.Format == 2 && a.xarrayFill {
+	value, bits := m.DType.NoData(m.Fill)
+	if *value != *value || m.Format == 2 && m.xarrayFill {
 		return []chunk.NoData{{Value: value, Bits: bits}}
 	}
 	return nil
