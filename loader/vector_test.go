@@ -214,7 +214,8 @@ func TestVectorsThatDoNotFit(t *testing.T) {
 		{spec.Vector{Path: image}, fault.Unsupported, "not GeoParquet"},
 		{spec.Vector{Path: utm, Column: "none"}, fault.NotFound, "none"},
 		{spec.Vector{Path: utm, Column: "geometry"}, fault.Unsupported, "no numbers"},
-		{spec.Vector{Path: utm, Column: "value", Classes: []string{"a"}}, fault.Unsupported, "it has numbers"},
+		{spec.Vector{Path: utm, Column: "value", Classes: []string{"a"}}, fault.NotFound, "one of classes"},
+		{spec.Vector{Path: utm, Column: "height", Classes: []string{"a"}}, fault.Unsupported, "not whole"},
 		{spec.Vector{Path: utm, Column: "height", DType: "uint8"}, fault.Unsupported, "0.125"},
 		{spec.Vector{Path: utm, Column: "height", Kind: "mask", DType: "int16"}, fault.Unsupported, "another dtype"},
 		// From here on, of the sample.

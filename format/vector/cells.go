@@ -41,18 +41,25 @@ type Values struct {
 // Null reports whether a shape has no value.
 func (v *Values) Null(row int) bool { return v.null != nil && v.null[row] }
 
-// inPath returns values in place of the name in braces of a path.
-func (v *Values) inPath(form string) *Values {
-	out := *v
-	if v.Ints != nil {
-		names := stringCodes{v: &out, of: map[string]uint32{}}
-		out.Ints, out.Codes = nil, make([]uint32, len(v.Ints))
-		for row, number := range v.Ints {
-			if !v.Null(row) {
-				out.Codes[row], _ = names.code([]byte(strconv.FormatInt(number, 10))) // digits are not too long
-			}
+// Texts returns the values with whole numbers as strings.
+func (v *Values) Texts() *Values {
+	if v.Ints == nil {
+		return v
+	}
+	out := &Values{Codes: make([]uint32, len(v.Ints)), null: v.null}
+	names := stringCodes{v: out, of: map[string]uint32{}}
+	for row, number := range v.Ints {
+		if !v.Null(row) {
+			out.Codes[row], _ = names.code([]byte(strconv.FormatInt(number, 10))) // digits are not too long
 		}
 	}
+	names.sort()
+	return out
+}
+
+// inPath returns values in place of the name in braces of a path.
+func (v *Values) inPath(form string) *Values {
+	out := *v.Texts()
 	out.Names = slices.Clone(out.Names)
 	for i, value := range out.Names {
 		out.Names[i] = column.Fill(form, func(string) (string, bool) { return value, true })
@@ -289,7 +296,7 @@ func (c *stringCodes) sort() {
 		numbers[c.of[name]] = uint32(number)
 	}
 	for i, code := range c.v.Codes {
-		if !c.v.null[i] {
+		if !c.v.Null(i) {
 			c.v.Codes[i] = numbers[code]
 		}
 	}

@@ -1,8 +1,12 @@
 package vector
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,41 +104,41 @@ func (c *coco) readObject(d *json.Decoder, want func(name string) any) error {
 
 // namedEntry is what a file says of an image or a category.
 type namedEntry struct {
-	ID         json.RawMessage
-	Name, File string
+	ID            json.RawMessage
+	Name, File    string
+	Width, Height json.RawMessage // numbers, but text of some programs
 }
 
 func (c *coco) readNamed(d *json.Decoder) (n namedEntry, err error) {
-	err = c.readObject(d, func(name string) any {
-		switch name {
-		case "id":
-			return &n.ID
-		case "name":
-			return &n.Name
-		case "file_name":
-			return &n.File
-		}
-		return nil
-	})
+	members := map[string]any{"id": &n.ID, "name": &n.Name, "file_name": &n.File,
+		"width": &n.Width, "height": &n.Height}
+	err = c.readObject(d, func(name string) any { return members[name] })
 	if err == nil && len(n.ID) == 0 {
 		err = fault.New(fault.Corrupt, "id", "it has none")
 	}
 	return n, err
 }
 
+// idOf returns an id in JSON as one text for all spellings of a number, as pandas writes 1 as 1.0.
+func idOf(raw json.RawMessage) string {
+	if bytes.HasPrefix(raw, []byte(`"`)) || !bytes.ContainsAny(raw, ".eE") {
+		return string(raw)
+	}
+	x, err := parseNumber(string(raw))
+	if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+		return string(raw)
+	}
+	return strconv.FormatInt(int64(x), 10)
+}
+
 func (c *coco) readImage(ctx context.Context, d *json.Decoder) error {
 	image, err := c.readNamed(d)
+	if err == nil {
+		_, err = c.declare(idOf(image.ID), image.File, sizeOf(string(image.Width)), sizeOf(string(image.Height)))
+	}
 	if err != nil {
 		return err
 	}
-	number, err := c.image(string(image.ID))
-	if err != nil {
-		return err
-	}
-	if c.labels.text += int64(len(image.File)); len(image.File) > maxName {
-		return fault.New(fault.Limit, "file_name", "over %d bytes", maxName)
-	}
-	c.paths[number] = image.File
 	return c.charge(ctx)
 }
 
@@ -144,7 +148,7 @@ func (c *coco) readCategory(_ context.Context, d *json.Decoder) error {
 		err = fault.New(fault.Limit, "categories", "over %d, or a name of over %d bytes", maxWords, maxName)
 	}
 	if err == nil {
-		c.categories[string(category.ID)] = category.Name
+		c.categories[idOf(category.ID)] = category.Name
 	}
 	return err
 }
@@ -163,11 +167,11 @@ func (c *coco) readAnnotation(ctx context.Context, d *json.Decoder) error {
 	if err != nil {
 		return err
 	}
-	number, err := c.image(string(c.members[imageSlot]))
+	number, err := c.image(idOf(c.members[imageSlot]))
 	if err != nil {
 		return err
 	}
-	f, err := c.cocoShape()
+	f, err := c.cocoShape(number)
 	if err != nil {
 		return err
 	}
@@ -176,7 +180,9 @@ func (c *coco) readAnnotation(ctx context.Context, d *json.Decoder) error {
 		switch {
 		case column.column == "":
 		case i == 0 && c.named:
-			err = column.addWord(string(c.members[c.slots["category_id"]]))
+			err = column.addWord(idOf(c.members[c.slots["category_id"]]))
+		case column.column == "category_id":
+			err = column.addJSON(json.RawMessage(idOf(c.members[c.slots["category_id"]])))
 		default:
 			err = column.addJSON(c.members[c.slots[column.column]])
 		}
@@ -193,8 +199,8 @@ func (c *coco) has(slot int) bool {
 	return text != "" && text != "null" && text != "[]"
 }
 
-// cocoShape adds the shape of an annotation: the outline, if it has one and boxes are not asked for.
-func (c *coco) cocoShape() (coordForm, error) {
+// cocoShape adds the shape of an annotation of an image: the outline, if it has one and boxes are not asked for.
+func (c *coco) cocoShape(image uint32) (coordForm, error) {
 	switch {
 	case c.has(boxSlot) && (c.o.Boxes || !c.has(segmentSlot) && !c.has(polySlot)):
 		box, depth, err := c.list(c.members[boxSlot], nil)
@@ -204,13 +210,13 @@ func (c *coco) cocoShape() (coordForm, error) {
 		}
 		return c.box(box[0], box[1], box[0]+box[2], box[1]+box[3]), nil
 	case c.has(segmentSlot) && c.members[segmentSlot][0] == '{':
-		return c.mask(c.members[segmentSlot])
+		return c.mask(c.members[segmentSlot], image)
 	case c.has(segmentSlot):
 		return c.outlines(c.members[segmentSlot])
 	case c.has(polySlot):
 		return c.outlines(c.members[polySlot])
 	}
-	return noForm, nil
+	return c.leaveOut("an annotation without a box"), nil
 }
 
 // outlines adds a list of coordinates, or a list of such lists. Lists of fewer than three points cover nothing.
@@ -218,6 +224,7 @@ func (c *coco) outlines(text json.RawMessage) (coordForm, error) {
 	f := noForm
 	add := func(outline []float64) error {
 		if len(outline) < 6 && len(outline)%2 == 0 {
+			c.leaveOut("a segmentation of two points")
 			return nil
 		}
 		f = polygonForm
@@ -271,7 +278,7 @@ func (c *coco) list(text json.RawMessage, each func([]float64) error) (list []fl
 }
 
 // mask adds a mask of runs, whose lengths are a list, or a string of LEB128-like numbers that pycocotools writes.
-func (c *coco) mask(text json.RawMessage) (coordForm, error) {
+func (c *coco) mask(text json.RawMessage, image uint32) (coordForm, error) {
 	var mask struct {
 		Size   []int64         `json:"size"`
 		Counts json.RawMessage `json:"counts"`
@@ -284,6 +291,7 @@ func (c *coco) mask(text json.RawMessage) (coordForm, error) {
 	if height < 1 || width < 1 || height > side || width > side {
 		return noForm, fault.New(fault.Corrupt, "segmentation", "size %v", mask.Size)
 	}
+	c.declareSize(image, float64(width), float64(height))
 	c.coords = append(c.coords, float64(height))
 	start := len(c.coords)
 	var err error
@@ -337,9 +345,6 @@ func (c *coco) packed(counts string) error {
 
 // layer returns the layer of the file.
 func (c *coco) layer(size int64) (*Layer, error) {
-	if c.o.OneImage && len(c.paths) > 1 {
-		return nil, c.severalImages()
-	}
 	if first := c.values[0]; c.named && len(c.categories) > 0 {
 		for id := range first.codes.of {
 			if _, ok := c.categories[id]; !ok {
@@ -350,5 +355,9 @@ func (c *coco) layer(size int64) (*Layer, error) {
 	} else if c.named { // numbers of categories without names
 		first.words = c.o.Words
 	}
-	return c.labels.layer(Pixels, size)
+	layer, err := c.labels.layer(Pixels, size)
+	if err == nil && c.named {
+		layer.Listed = slices.Collect(maps.Values(c.categories))
+	}
+	return layer, err
 }

@@ -55,6 +55,9 @@ var (
 	classColumns = strings.Fields("label class class_name category category_name label_name labelname name")
 )
 
+// sizeColumns are the names, in lower case, that tables have for the size of the image of a shape.
+var sizeColumns = [][2]string{{"image_width", "image_height"}, {"img_width", "img_height"}, {"width", "height"}}
+
 // separator returns what separates the values of a table by its first line.
 func separator(head []byte) rune {
 	return textguard.Separator(head[textguard.SeparatorLine(head):], textguard.Order(head, ",;\t"))
@@ -77,6 +80,7 @@ type table struct {
 	text  func(l *labels, text string) (coordForm, error) // of one column that is the shape, or nil
 	via   int                                             // the column with classes and values in JSON, or -1
 	image int                                             // -1: none
+	size  []int                                           // columns of width and height of the image, or nil
 	cells []int
 }
 
@@ -116,11 +120,17 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 	if t.image = first(imageColumns); l.o.Image != "" {
 		t.image = slices.Index(head, l.o.Image)
 	}
-	if t.image < 0 && t.text != nil { // of masks of runs
+	if t.image < 0 && t.text != nil && !l.o.OneImage { // of masks of runs
 		t.image = first([]string{"id"})
 	}
 	if t.image < 0 && !l.o.OneImage {
 		return missing("with the path of the image, which image names")
+	}
+	for _, names := range sizeColumns {
+		width, height := slices.Index(lower, names[0]), slices.Index(lower, names[1])
+		if width >= 0 && height >= 0 && !slices.Contains(t.shape, width) && t.size == nil {
+			t.size = []int{width, height}
+		}
 	}
 	if class := first(classColumns); class >= 0 {
 		l.classIs(head[class])
@@ -183,17 +193,26 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 
 // row adds the shape of a line.
 func (l *labels) row(ctx context.Context, t *table, record []string) error {
+	from := len(l.coords)
 	f, err := l.shapeOf(t, record)
 	if err != nil {
 		return err
 	}
-	if !l.o.OneImage {
-		name := strings.TrimSpace(record[t.image])
-		number, err := l.image(name)
+	if t.image >= 0 {
+		name, size := strings.TrimSpace(record[t.image]), [2]float64{}
+		if t.size != nil {
+			size = [2]float64{sizeOf(record[t.size[0]]), sizeOf(record[t.size[1]])}
+		}
+		for i, x := range l.coords[from:] {
+			if f != runForm && x > size[i%2] { // the size of the box, which ends behind it
+				size = [2]float64{}
+			}
+		}
+		number, err := l.declare(name, name, size[0], size[1])
 		if err != nil {
 			return err
 		}
-		l.images, l.paths[number] = append(l.images, number), strings.Clone(name)
+		l.images = append(l.images, number)
 	}
 	if t.via >= 0 {
 		if err := l.viaValues(json.RawMessage(record[t.via])); err != nil {

@@ -78,6 +78,10 @@ type collection struct {
 	many  bool     // other names the images of its shapes
 	first feature  // of a file of a feature a line
 	begun bool     // see begin
+	image struct { // what a file of one image says of it
+		name          string
+		width, height json.RawMessage
+	}
 }
 
 // openText opens a file of JSON: GeoJSON or COCO.
@@ -102,8 +106,12 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 			return nil, fault.New(fault.Unsupported, "JSON", "%s is of one image: name the files by a "+
 				`pattern, such as "labels/{id}.json"`, other.format)
 		}
-		if o.OneImage && len(other.paths) > 1 {
-			return nil, other.severalImages()
+		if !features.many {
+			image := &features.image
+			width, height := sizeOf(string(image.width)), sizeOf(string(image.height))
+			if _, err := other.declare("", image.name, width, height); err != nil {
+				return nil, err
+			}
 		}
 		return other.layer(Pixels, r.Size())
 	}
@@ -245,12 +253,33 @@ func (c *collection) readOther(ctx context.Context, d *json.Decoder, key string)
 	if err := d.Decode(&member); err != nil || known {
 		return err
 	}
+	c.declare(key, member)
 	for _, format := range jsonFormats {
 		if format.is != nil && format.is(member) {
 			return format.add(ctx, c, member)
 		}
 	}
 	return nil
+}
+
+// declare notes what a member says of the one image of a file: of LabelMe, or in the metadata of xBD.
+func (c *collection) declare(key string, member json.RawMessage) {
+	switch key {
+	case "imagePath", "img_name":
+		_ = json.Unmarshal(member, &c.image.name) // another thing is no name
+	case "imageWidth", "width":
+		c.image.width = member
+	case "imageHeight", "height":
+		c.image.height = member
+	case "metadata":
+		var members map[string]json.RawMessage
+		_ = json.Unmarshal(member, &members) // likewise
+		for key, member := range members {
+			if key != "metadata" {
+				c.declare(key, member)
+			}
+		}
+	}
 }
 
 // hasOwn reports whether the file has features of GeoJSON or images of COCO.

@@ -22,6 +22,15 @@ type images struct {
 	loose  func() *spelling // without the endings of images, with slashes in place of the separators of Windows
 	rows   [][]uint32       // for each code its shapes
 	owners []owner          // for each code the image that it names, after Layer.Own; nil before
+	sizes  [][2]float64     // for each code the width and height that the file says, or nil
+	one    bool             // all shapes are of one image
+}
+
+// Image is what a file of shapes says of an image.
+type Image struct {
+	Rows          []uint32 // the numbers of its shapes, in the order of the file
+	Width, Height float64  // in pixels; 0 if the file does not say it
+	Other         string   // the image that a file of one image names instead, or ""
 }
 
 // spelling has the paths of a column in one form.
@@ -75,42 +84,65 @@ func newImages(o *Options, values *Values) (*images, error) {
 	return found, nil
 }
 
-// OfImage returns the numbers of the shapes of an image, in the order of the file. The image is the one that the file
-// names, in the column Options.Image or as its format does, with the most of the last parts of the path; if none has
-// the last part, endings of images do not count. It is not found if the file names no image or, as Own has seen,
-// another one. All shapes of a file that names no images are of any image.
-func (l *Layer) OfImage(uri string) ([]uint32, error) {
-	if l.images == nil { // a file of one image
-		return num.Range[uint32](0, int(l.n)), nil
+// OfImage returns what the file says of an image. The image is the one that the file names, in the column Options.Image
+// or as its format does, with the most of the last parts of the path; if none has the last part, endings of images do
+// not count. It is not found if the file names no image or, as Own has seen, another one. All shapes of a file that
+// names no images, or is of one image, are of any image.
+func (l *Layer) OfImage(uri string) (image Image, err error) {
+	known := l.images
+	if known == nil || known.one {
+		image.Rows = num.Range[uint32](0, int(l.n))
 	}
-	code, parts, err := l.images.find(uri)
-	if err == nil && l.images.owners != nil && parts < l.images.owners[code].parts {
-		err = l.images.notNamed(uri)
+	if known == nil {
+		return image, nil
+	}
+	code, parts, err := known.find(uri)
+	switch {
+	case err != nil && known.one: // of a file that does not name it, Other is ""
+		image.Other, err = known.values.Names[0], nil
+	case err == nil && known.owners != nil && parts < known.owners[code].parts:
+		err = known.notNamed(uri)
 	}
 	if err != nil {
-		return nil, err
+		return Image{}, err
 	}
-	return l.images.rows[code], nil
+	if !known.one {
+		image.Rows = known.rows[code]
+	}
+	if known.sizes != nil {
+		image.Width, image.Height = known.sizes[code][0], known.sizes[code][1]
+	}
+	return image, nil
 }
 
-// Own notes which images there are, by their paths, and returns how many of them the file names. If a path in the
-// column names two of them alike, or the file names no images, it is unsupported.
-func (l *Layer) Own(uris iter.Seq2[string, error]) (named int, err error) {
+// Owned says how the images of a dataset and those that a file names fit together.
+type Owned struct {
+	Images, Named, Shapes int    // images of the dataset, those that the file names, and shapes on them
+	Unnamed               string // the first image that the file does not name, or ""
+	Others                int    // paths in the file that no image has
+	Other                 string // the first one
+}
+
+// Own notes which images there are, by their paths. If a path in the column names two of them alike, or the file names
+// no images, it is unsupported.
+func (l *Layer) Own(uris iter.Seq2[string, error]) (fit Owned, err error) {
 	known := l.images
 	if known == nil {
-		return 0, fault.New(fault.Unsupported, "images", "it does not say on which image each shape "+
+		return fit, fault.New(fault.Unsupported, "images", "it does not say on which image each shape "+
 			"lies: give the column with the path of the image as image, or a file for each image as pattern")
 	}
 	owners := make([]owner, len(known.rows))
 	for uri, err := range uris {
 		if err != nil {
-			return named, err
+			return fit, err
 		}
+		fit.Images++
 		code, parts, err := known.find(uri)
-		if err != nil {
-			continue // reading the image says so
+		if err != nil { // reading the image says so
+			fit.Unnamed = cmp.Or(fit.Unnamed, uri)
+			continue
 		}
-		named++
+		fit.Named++
 		switch one := &owners[code]; {
 		case parts > one.parts:
 			*one = owner{uri: uri, parts: parts}
@@ -119,21 +151,19 @@ func (l *Layer) Own(uris iter.Seq2[string, error]) (named int, err error) {
 		}
 	}
 	for code, one := range owners {
+		name := known.values.Names[code]
 		if one.second != "" {
-			return named, fault.New(fault.Unsupported, "images", "%q may be %s or %s: write paths that tell them "+
-				"apart into the column, such as %q", known.values.Names[code], one.uri, one.second, one.uri)
+			return fit, fault.New(fault.Unsupported, "images", "%q may be %s or %s: write paths that tell them "+
+				"apart into the column, such as %q", name, one.uri, one.second, one.uri)
+		}
+		if one.uri == "" && name != "" {
+			fit.Others, fit.Other = fit.Others+1, cmp.Or(fit.Other, name)
+		} else if one.uri != "" {
+			fit.Shapes += len(known.rows[code])
 		}
 	}
 	known.owners = owners
-	return named, nil
-}
-
-// NamesImages returns the first image that the file names, or "".
-func (l *Layer) NamesImages() string {
-	if l.images == nil || len(l.images.values.Names) == 0 {
-		return ""
-	}
-	return l.images.values.Names[0]
+	return fit, nil
 }
 
 func (known *images) notNamed(uri string) error {

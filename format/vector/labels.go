@@ -1,9 +1,9 @@
 package vector
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -75,17 +75,17 @@ type labels struct {
 	holes  []int64  // those ends whose outlines are holes of the polygon before them
 	values []*cells // of Options.Column, or of the class if there is none, and of Options.Columns
 
-	// Only of files that name the images of their objects:
+	// Only of files that name the images of their objects, or their one image:
 	images []uint32          // of each object
 	ids    map[string]uint32 // numbers of images by their names in the file
 	paths  []string          // by number; "" for one that has no path
+	sizes  [][2]float64      // by number: width and height as the file says them, 0 if it does not
 	text   int64             // bytes of names, with nameBytes for each
 
 	// ordinal says that the numbers of classes are positions in a list of names that is elsewhere.
 	ordinal      bool
 	chargedBytes int64
-	leftOut      int    // objects that are no outlines
-	firstOut     string // what the first one is
+	remarks      map[Remark]*counted
 }
 
 func newLabels(o *Options, format string) *labels {
@@ -160,7 +160,7 @@ func (l *labels) end(ctx context.Context, f coordForm) error {
 
 // charge charges the memory of what was added.
 func (l *labels) charge(ctx context.Context) error {
-	const value, image = 22, 16 // bytes of an object in cells, and in the lists of images
+	const value, image = 22, 16 // bytes of an object in cells, and in the lists of images; nameBytes has those of sizes
 	kept := 8*int64(len(l.coords)+len(l.rings)+len(l.holes)) + 9*int64(len(l.ends)) + l.text
 	kept += value*int64(len(l.values)*len(l.ends)) + image*int64(len(l.images))
 	for _, column := range l.values {
@@ -176,14 +176,33 @@ func (l *labels) charge(ctx context.Context) error {
 	return l.o.Grow(ctx, growth)
 }
 
+// remark counts an object that a remark holds for.
+func (l *labels) remark(r Remark, first string) {
+	if l.remarks == nil {
+		l.remarks = map[Remark]*counted{}
+	}
+	if l.remarks[r] == nil {
+		l.remarks[r] = &counted{first: fault.Short(first)}
+	}
+	l.remarks[r].n++
+}
+
 // leaveOut counts an object that is no outline.
 func (l *labels) leaveOut(what string) coordForm {
-	l.leftOut, l.firstOut = l.leftOut+1, cmp.Or(l.firstOut, fault.Short(what))
+	l.remark(NoOutline, what)
 	return noForm
+}
+
+// asks reports whether a column is one of those that are read.
+func (l *labels) asks(name string) bool {
+	return slices.ContainsFunc(l.values, func(c *cells) bool { return c.column == name })
 }
 
 // box adds the coordinates of a box.
 func (l *labels) box(x0, y0, x1, y1 float64) coordForm {
+	if x0 == x1 || y0 == y1 {
+		l.remark(NoArea, fmt.Sprint([]float64{x0, y0, x1, y1}))
+	}
 	l.coords = append(l.coords, x0, y0, x1, y1)
 	return boxForm
 }
@@ -221,13 +240,43 @@ func (l *labels) image(name string) (uint32, error) {
 	}
 	number := uint32(len(l.ids))
 	l.ids[strings.Clone(name)], l.paths = number, append(l.paths, "") // name may be a part of a line
+	l.sizes = append(l.sizes, [2]float64{})
 	return number, nil
 }
 
-// severalImages returns the error about a file of several images that is named as the one of an image.
-func (l *labels) severalImages() error {
-	return fault.New(fault.Unsupported, "images", "the file names %d images: give it as path, not as "+
-		"pattern", len(l.paths))
+// declare notes the path of an image and its size in pixels, 0 if the file does not say it, by the name of the image in
+// the file.
+func (l *labels) declare(name, path string, width, height float64) (number uint32, err error) {
+	if number, err = l.image(name); err != nil {
+		return number, err
+	}
+	if len(path) > maxName {
+		return number, fault.New(fault.Limit, "images", "a path of over %d bytes", maxName)
+	}
+	if l.paths[number] != path {
+		l.paths[number] = strings.Clone(path)
+		l.text += int64(len(path))
+	}
+	l.declareSize(number, width, height)
+	return number, nil
+}
+
+// declareSize notes the size of an image. Programs that do not know it write 0.
+func (l *labels) declareSize(number uint32, width, height float64) {
+	known, said := &l.sizes[number], [2]float64{width, height}
+	switch {
+	case !(width > 0 && height > 0) || *known == said:
+	case *known == [2]float64{}:
+		*known = said
+	default:
+		l.remark(OtherSize, fmt.Sprintf("%s: %vx%v, and %vx%v", l.paths[number], known[0], known[1], width, height))
+	}
+}
+
+// sizeOf returns the width or height that a word is, 0 if it is not a number.
+func sizeOf(word string) float64 {
+	x, _ := parseNumber(strings.Trim(word, `"`)) // 0 with an error
+	return x
 }
 
 // object returns the range of an object in coords.
@@ -317,8 +366,14 @@ func runs(height float64, lengths []float64) orb.Geometry {
 
 // layer returns the layer of the objects. size is the size of the file in bytes.
 func (l *labels) layer(space Space, size int64) (*Layer, error) {
-	if l.leftOut > 0 && l.o.LeftOut != nil {
-		l.o.LeftOut(l.leftOut, l.firstOut)
+	if l.o.OneImage && len(l.paths) > 1 {
+		return nil, fault.New(fault.Unsupported, "images", "the file names %d images, such as %q and %q: give it as "+
+			"path, not as pattern", len(l.paths), fault.Short(l.paths[0]), fault.Short(l.paths[1]))
+	}
+	for _, number := range l.images {
+		if l.paths[number] == "" && !l.o.OneImage {
+			l.remark(NoImage, "")
+		}
 	}
 	out := &Layer{Space: space, Ordinal: l.ordinal, shapes: l, n: len(l.ends)}
 	for i, column := range l.values {
@@ -332,9 +387,18 @@ func (l *labels) layer(space Space, size int64) (*Layer, error) {
 			out.Columns = append(out.Columns, values)
 		}
 	}
-	if !l.o.OneImage {
+	if l.ordinal && out.Values.Floats != nil {
+		return nil, fault.New(fault.Corrupt, "classes", "they are whole numbers, and the file has others")
+	}
+	if !l.o.OneImage || len(l.paths) > 0 {
 		paths := &Values{Codes: l.images, Names: l.paths}
 		out.images, _ = newImages(l.o, paths) // no error, as they are strings
+		out.images.sizes, out.images.one = l.sizes, l.o.OneImage
+	}
+	if l.o.Remark != nil {
+		for remark, c := range l.remarks {
+			l.o.Remark(remark, c.n, c.first)
+		}
 	}
 	hash := digest.New()
 	hash.Number(uint64(size))

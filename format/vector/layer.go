@@ -44,9 +44,9 @@ type Options struct {
 	CacheBytes int64
 	// Grow is called before the layer takes n bytes of memory more, and may refuse them. nil allows all.
 	Grow func(ctx context.Context, n int64) error
-	// LeftOut is called once for a file with objects that are no outlines, such as lines and points, which have no
-	// shape then: with their number, and what the first one is. nil ignores it.
-	LeftOut func(n int, first string)
+	// Remark is called once for each remark on a file of labels: with the number of objects that it holds for, and what
+	// the first one is. nil ignores it.
+	Remark func(remark Remark, n int, first string)
 
 	imageForm string // the path of an image with the column Image in braces; "" if the column has it
 }
@@ -72,6 +72,8 @@ type Layer struct {
 	Values *Values
 	// Ordinal says that Values are positions in a list of names that the file does not have.
 	Ordinal bool
+	// Listed are the classes that the file has a list of; some of them may have no shapes.
+	Listed []string
 	// Columns has the values of Options.Columns.
 	Columns []*Values
 

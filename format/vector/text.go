@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,10 +21,51 @@ const (
 	scoreColumn     = "score"     // of predictions in YOLO's text
 )
 
+// lineFormat is a format of a text with an object on each line.
+type lineFormat struct {
+	name    string
+	space   Space
+	ordinal bool     // classes are positions in a list of names that is elsewhere
+	columns []string // of values, the class first
+	// begins reports whether the words of the first object are of the format. headed says that lines of DOTA's files
+	// stand before it.
+	begins func(words []string, headed bool) bool
+	// object adds the coordinates of an object, and returns its values by the names of their columns.
+	object func(l *labels, words []string) (coordForm, map[string]string, error)
+}
+
 func init() {
-	register(labelFormat{"DOTA's text", beginsDOTA, readDOTA, Pixels, false},
-		labelFormat{"YOLO's text", beginsYOLO, readYOLO, Shares, false},
-		labelFormat{"KITTI's text", beginsKITTI, readKITTI, Pixels, false})
+	for _, format := range []lineFormat{
+		{"DOTA's text", Pixels, false, []string{classColumn, difficultColumn}, beginsDOTA, dotaObject},
+		{"YOLO's text", Shares, true, []string{classColumn, scoreColumn}, beginsYOLO, yoloObject},
+		{"KITTI's text", Pixels, false, []string{classColumn, scoreColumn}, beginsKITTI, kittiObject},
+	} {
+		begins := func(head []byte) bool {
+			words, headed := firstWords(head)
+			return format.begins(words, headed)
+		}
+		register(labelFormat{format.name, begins, format.read, format.space, false})
+	}
+}
+
+// read reads the objects of a text.
+func (f *lineFormat) read(ctx context.Context, r source.Reader, l *labels) error {
+	if err := l.have(f.columns...); err != nil {
+		return err
+	}
+	if f.ordinal {
+		l.values[0].words, l.ordinal = false, l.values[0].column == classColumn
+	}
+	return lines(ctx, r, func(words []string) error {
+		if isHeading(words) {
+			return nil
+		}
+		form, named, err := f.object(l, words)
+		if err != nil {
+			return err
+		}
+		return l.add(ctx, form, named)
+	})
 }
 
 // lines calls visit with the words of each line of a text that has words.
@@ -78,75 +120,116 @@ func countNumbers(words []string) (n int) {
 	return n
 }
 
-// beginsDOTA reports whether a text has objects of eight coordinates and a class. Nine numbers are an object of YOLO.
-func beginsDOTA(head []byte) bool {
-	words, headed := firstWords(head)
+// beginsDOTA reports whether an object is eight coordinates and a class. Nine numbers are an object of YOLO.
+func beginsDOTA(words []string, headed bool) bool {
 	count := countNumbers(words)
 	return headed || count == 8 && len(words) >= 9 || count == 10 && len(words) == 10
 }
 
-// readDOTA reads lines of x1 y1 x2 y2 x3 y3 x4 y4 class difficult; the last one may be missing.
-func readDOTA(ctx context.Context, r source.Reader, l *labels) error {
-	if err := l.have(classColumn, difficultColumn); err != nil {
-		return err
+// dotaObject reads x1 y1 x2 y2 x3 y3 x4 y4 class difficult. A class may be of several words, and the last number may be
+// missing.
+func dotaObject(l *labels, words []string) (coordForm, map[string]string, error) {
+	if len(words) < 9 {
+		return noForm, nil, fault.New(fault.Corrupt, "object", "%d words, where 8 coordinates, a class and "+
+			"whether it is difficult stand", len(words))
 	}
-	return lines(ctx, r, func(words []string) error {
-		if isHeading(words) {
-			return nil
+	corners, err := numbers(words[:8])
+	if err == nil {
+		err = l.polygon(corners...)
+	}
+	named, class := map[string]string{}, words[8:]
+	if last := class[len(class)-1]; len(class) > 1 && countNumbers(class[len(class)-1:]) == 1 {
+		if class = class[:len(class)-1]; err == nil && !slices.Contains([]string{"0", "1", "2"}, last) {
+			err = fault.New(fault.Corrupt, "object", "%q behind the class may be a part of it, or say whether the "+
+				"object is difficult, as 0, 1 or 2 do", fault.Short(last))
 		}
-		if len(words) != 9 && len(words) != 10 {
-			return fault.New(fault.Corrupt, "object", "%d words, where 8 coordinates, a class and "+
-				"whether it is difficult stand", len(words))
-		}
-		corners, err := numbers(words[:8])
-		if err == nil {
-			err = l.polygon(corners...)
-		}
-		if err != nil {
-			return err
-		}
-		named := map[string]string{classColumn: words[8]}
-		if len(words) == 10 {
-			named[difficultColumn] = words[9]
-		}
-		return l.add(ctx, polygonForm, named)
-	})
+		named[difficultColumn] = last
+	}
+	named[classColumn] = strings.Join(class, " ")
+	return polygonForm, named, err
 }
 
-// beginsYOLO reports whether a text has objects of a class, four coordinates and perhaps a score, or an outline.
-func beginsYOLO(head []byte) bool {
-	words, _ := firstWords(head)
+// beginsYOLO reports whether an object is numbers alone, of which the readers of DOTA and KITTI take others.
+func beginsYOLO(words []string, _ bool) bool {
 	count := countNumbers(words)
-	return count == len(words) && !isKITTI(words) && (count == 5 || count == 6 || count >= 7 && count%2 == 1)
+	return count == len(words) && count >= 5 && count != 10 && !isKITTI(words)
 }
 
-// readYOLO reads lines of class, x and y of the middle, width and height, and perhaps a score; or of class and the
-// vertices of an outline, which may be an oriented box. Coordinates are shares of the image.
-func readYOLO(ctx context.Context, r source.Reader, l *labels) error {
-	if err := l.have(classColumn, scoreColumn); err != nil {
-		return err
+// YOLOOrder says what the numbers of YOLO's text are, for errors.
+const YOLOOrder = "class, x and y of the middle, width and height, or class and the vertices of an outline"
+
+// yoloObject reads class, x and y of the middle, width and height, and perhaps a score; or class and the vertices of an
+// outline, which may be an oriented box. Coordinates are shares of the image.
+func yoloObject(l *labels, words []string) (form coordForm, named map[string]string, err error) {
+	list, err := numbers(words)
+	if err != nil {
+		return noForm, nil, err
 	}
-	l.values[0].words, l.ordinal = false, l.values[0].column == classColumn
-	return lines(ctx, r, func(words []string) error {
-		list, err := numbers(words)
-		if err != nil {
-			return err
-		}
-		named, f := map[string]string{classColumn: strconv.FormatFloat(list[0], 'f', -1, 64)}, polygonForm
-		switch coords := list[1:]; {
-		case len(coords) == 4 || len(coords) == 5:
-			f = l.box(coords[0]-coords[2]/2, coords[1]-coords[3]/2, coords[0]+coords[2]/2, coords[1]+coords[3]/2)
-			if len(coords) == 5 {
-				named[scoreColumn] = words[5]
+	other := func(what string) (coordForm, map[string]string, error) {
+		return noForm, nil, fault.New(fault.Unsupported, "object", "%s, which is not read: write %s", what, YOLOOrder)
+	}
+	class, coords := list[0], list[1:]
+	named = map[string]string{classColumn: strconv.FormatFloat(class, 'f', -1, 64)}
+	switch count := len(coords); {
+	case class != math.Trunc(class):
+		return noForm, nil, fault.New(fault.Corrupt, "object", "%v is no class: the order is %s", class, YOLOOrder)
+	case count == 5 && !(coords[4] >= 0 && coords[4] <= 1):
+		return other("the sixth number is no score, and may be an angle")
+	case count == 6 && math.Abs(math.Hypot(coords[4], coords[5])-1) < 1e-3:
+		return other("the last two numbers may be a cosine and a sine")
+	case hasKeypoints(coords):
+		return other("it is a box with keypoints")
+	case count == 4 || count == 5:
+		if form = l.box(coords[0]-coords[2]/2, coords[1]-coords[3]/2, coords[0]+coords[2]/2,
+			coords[1]+coords[3]/2); count == 5 {
+			named[scoreColumn] = words[5]
+			if !l.asks(scoreColumn) {
+				l.remark(SixNumbers, strings.Join(words, " "))
 			}
-		default:
-			err = l.polygon(coords...)
 		}
-		if err != nil {
-			return err
+		return form, named, nil
+	case count == 6:
+		l.remark(SevenNumbers, strings.Join(words, " "))
+	}
+	return polygonForm, named, l.polygon(coords...)
+}
+
+// hasKeypoints reports whether coordinates are a box, by its middle and size, with points in it, of x, y and perhaps 0,
+// 1 or 2 for how far it is seen. An outline has no 2, and its second vertex is not far from all others.
+func hasKeypoints(c []float64) bool {
+	if len(c) < 7 {
+		return false
+	}
+	inBox := func(x, y float64) bool {
+		return math.Abs(x-c[0]) <= c[2]/2+1e-3 && math.Abs(y-c[1]) <= c[3]/2+1e-3
+	}
+	for width := 2; width <= 3; width++ {
+		if (len(c)-4)%width != 0 {
+			continue
 		}
-		return l.add(ctx, f, named)
-	})
+		fits, seen := len(c) >= 4+2*width || width == 3, false
+		lo, hi := [2]float64{c[0], c[1]}, [2]float64{c[0], c[1]}
+		for i := 4; i < len(c); i += width {
+			absent := c[i] == 0 && c[i+1] == 0
+			fits = fits && (absent || inBox(c[i], c[i+1]))
+			if width == 3 {
+				fits = fits && slices.Contains([]float64{0, 1, 2}, c[i+2])
+				seen = seen || c[i+2] == 2
+			}
+			for axis := range 2 {
+				lo[axis], hi[axis] = min(lo[axis], c[i+axis]), max(hi[axis], c[i+axis])
+			}
+		}
+		far := false
+		for axis := range 2 {
+			extent, x := hi[axis]-lo[axis], c[2+axis]
+			far = far || x < lo[axis]-extent || x > hi[axis]+extent
+		}
+		if fits && (seen || far) {
+			return true
+		}
+	}
+	return false
 }
 
 // kittiWords are how many words an object has, perhaps with a score behind them.
@@ -163,29 +246,20 @@ func isKITTI(words []string) bool {
 	return err == nil && (countNumbers(words[:1]) == 0 || !slices.ContainsFunc(rest[7:14], inSpace))
 }
 
-// beginsKITTI reports whether a text has objects of KITTI.
-func beginsKITTI(head []byte) bool {
-	words, headed := firstWords(head)
-	return !headed && isKITTI(words)
-}
+func beginsKITTI(words []string, headed bool) bool { return !headed && isKITTI(words) }
 
-// readKITTI reads the boxes of lines of class, three numbers, x0, y0, x1, y1, the object in space, and perhaps a score.
-func readKITTI(ctx context.Context, r source.Reader, l *labels) error {
-	if err := l.have(classColumn, scoreColumn); err != nil {
-		return err
+// kittiObject reads the box of class, three numbers, x0, y0, x1, y1, the object in space, and perhaps a score.
+func kittiObject(l *labels, words []string) (coordForm, map[string]string, error) {
+	if !isKITTI(words) {
+		return noForm, nil, fault.New(fault.Corrupt, "object", "it is no class and 14 numbers")
 	}
-	return lines(ctx, r, func(words []string) error {
-		if !isKITTI(words) {
-			return fault.New(fault.Corrupt, "object", "it is no class and 14 numbers")
-		}
-		box, err := numbers(words[4:8])
-		if err != nil {
-			return err
-		}
-		named := map[string]string{classColumn: words[0]}
-		if len(words) > kittiWords {
-			named[scoreColumn] = words[kittiWords]
-		}
-		return l.add(ctx, l.box(box[0], box[1], box[2], box[3]), named)
-	})
+	box, err := numbers(words[4:8])
+	if err != nil {
+		return noForm, nil, err
+	}
+	named := map[string]string{classColumn: words[0]}
+	if len(words) > kittiWords {
+		named[scoreColumn] = words[kittiWords]
+	}
+	return l.box(box[0], box[1], box[2], box[3]), named, nil
 }

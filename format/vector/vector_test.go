@@ -300,7 +300,8 @@ func TestOfImage(t *testing.T) {
 		"s3://bucket/a/1.tif": {0, 4}, "https://host/a/1.tif?sig=x/y": {0, 4},
 		"b/1.tif": {1}, "/c/b/1.tif": {1}, "1.tif": nil, "c/1.tif": nil, "2.tif": nil,
 	} {
-		rows, err := l.OfImage(uri)
+		image, err := l.OfImage(uri)
+		rows := image.Rows
 		kind := fault.Unsupported // several
 		if uri == "2.tif" {
 			kind = fault.NotFound
@@ -349,7 +350,8 @@ func TestOfImageAsSlow(t *testing.T) {
 				want = append(want, uint32(i))
 			}
 		}
-		rows, err := (&Layer{images: found}).OfImage(uri)
+		image, err := (&Layer{images: found}).OfImage(uri)
+		rows := image.Rows
 		kind := []fault.Kind{fault.NotFound, 0, fault.Unsupported}[min(len(want), 2)]
 		if fault.KindOf(err) != kind || err == nil && !slices.Equal(rows, want) {
 			t.Fatalf("%q of %q: %v, %v, want %v", uri, v.Names, rows, err, want)

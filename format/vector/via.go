@@ -89,11 +89,10 @@ func addVIA(ctx context.Context, c *collection, text json.RawMessage) error {
 			return err
 		}
 	}
-	number, err := l.image(image.Filename)
+	number, err := l.declare(image.Filename, image.Filename, 0, 0)
 	if err != nil {
 		return err
 	}
-	l.paths[number] = image.Filename
 	for i := range regions {
 		form, err := l.via(&regions[i].Shape)
 		if err == nil {

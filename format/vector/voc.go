@@ -38,7 +38,7 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 	text := newPieces(ctx, r, "element", maxLine)
 	decoder := xml.NewDecoder(text)
 	decoder.CharsetReader = latin
-	object := &vocObject{}
+	object, header := &vocObject{}, &vocObject{}
 	var path []string // of the element, below the object if there is one
 	inside := -1      // the depth of the object
 	root := ""
@@ -50,7 +50,7 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 				return fault.New(fault.Unsupported, "XML", "<%s> has no <object>, and VOC XML without "+
 					"one is an <annotation>", fault.Short(root))
 			}
-			return nil
+			return l.vocImage(header)
 		}
 		if err != nil {
 			return xmlError(decoder, err)
@@ -67,6 +67,8 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 		case xml.CharData:
 			if inside >= 0 && inside < len(path) {
 				err = object.add(strings.Join(path[inside:], "/"), string(token))
+			} else if name := strings.Join(path[min(1, len(path)):], "/"); slices.Contains(imageElements, name) {
+				err = header.add(name, string(token))
 			}
 		case xml.EndElement:
 			if len(path) == 0 || path[len(path)-1] != token.Name.Local {
@@ -174,6 +176,23 @@ func (o *vocObject) members(prefixes [2]string, names ...string) ([]float64, err
 		}
 	}
 	return nil, nil
+}
+
+// imageElements are the elements that have the name, the width and the height of the image, as VOC, FAIR1M and HRSC2016
+// call them.
+var imageElements = strings.Fields("filename source/filename Img_FileName size/width Img_SizeWidth size/height " +
+	"Img_SizeHeight")
+
+// vocImage notes what a file says of its image.
+func (l *labels) vocImage(header *vocObject) error {
+	says := func(from, to int) (text string) {
+		for _, element := range imageElements[from:to] {
+			text = cmp.Or(text, header.texts[element])
+		}
+		return text
+	}
+	_, err := l.declare("", says(0, 3), sizeOf(says(3, 5)), sizeOf(says(5, 7)))
+	return err
 }
 
 // vocEnd ends an object.

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/paulmach/orb"
@@ -40,6 +41,7 @@ func (p *picture) near() []uint32 {
 // change them.
 func (p *picture) visit(ctx context.Context,
 	do func(row uint32, element [8]byte, shape orb.Geometry) error) error {
+	var outside []uint32
 	for _, row := range p.near() {
 		element, ok, err := p.field.element(p.file, row)
 		if err != nil {
@@ -48,18 +50,29 @@ func (p *picture) visit(ctx context.Context,
 		if !ok {
 			continue
 		}
-		shape, err := p.file.layer.ShapeIn(ctx, row, p.tall)
+		shape, err := p.file.layer.ShapeIn(ctx, row, p.image[1])
 		if err != nil {
 			return fault.WithFile(err, p.file.path)
 		}
 		if shape == nil {
 			continue
 		}
-		if err := do(row, element, p.place(shape)); err != nil {
+		if shape = p.place(shape); p.to == nil && !p.holds(shape.Bound().Center()) {
+			outside = append(outside, row)
+		}
+		if err := do(row, element, shape); err != nil {
 			return fault.WithFile(err, p.file.path)
 		}
 	}
+	if len(outside) > 0 {
+		p.field.remark(outsideImage, p.file.path, len(outside), fmt.Sprintf("shape %d", outside[0]))
+	}
 	return nil
+}
+
+// holds reports whether a point in pixels lies in the image.
+func (p *picture) holds(point orb.Point) bool {
+	return point[0] >= 0 && point[1] >= 0 && point[0] <= float64(p.image[0]) && point[1] <= float64(p.image[1])
 }
 
 func (v *field) Check(ctx context.Context, row int64, a *catalog.Asset) error {

@@ -11,7 +11,9 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -34,7 +36,7 @@ type field struct {
 	each *shapeFiles // nil without Pattern
 
 	logger *slog.Logger
-	said   sync.Once // that objects of a file are no outlines
+	said   sync.Map // a vector.Remark that the log has
 	beside elsewhere
 
 	// names are the classes that open found, sorted, if Vector.Classes has none.
@@ -54,7 +56,8 @@ type file struct {
 // open is shapes.Reader.Open.
 func open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resources.Options) (*shapes.Field, error) {
 	field := &field{Traits: shapes.Traits{Vector: *f.Vector, Name: f.Name}, logger: o.Logger}
-	field.beside.images, field.beside.most = map[string]bool{}, int(min(max(t.N, 1), manyImages))
+	field.beside.images = map[string]bool{}
+	field.expect(t.N)
 	if err := field.open(ctx, t, column, o); err != nil {
 		return nil, err
 	}
@@ -80,7 +83,7 @@ func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources
 	if err != nil {
 		return err
 	}
-	read := v.options(budget.Grow)
+	read := v.options(v.Path, budget.Grow)
 	layer, err := vector.Open(ctx, o.Opener, path, read)
 	if err != nil {
 		return err
@@ -106,15 +109,10 @@ func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources
 }
 
 // options returns how a file of the field is read.
-func (v *field) options(grow func(context.Context, int64) error) vector.Options {
+func (v *field) options(path string, grow func(context.Context, int64) error) vector.Options {
 	return vector.Options{Column: v.Column, Class: v.Vector.Kind != spec.InstanceVector, Columns: v.Columns,
 		Words: v.Classes != nil, Image: v.Image, Boxes: v.Vector.Kind == spec.BoxVector, OneImage: v.Pattern != "",
-		Grow: grow, LeftOut: func(n int, first string) {
-			v.said.Do(func() {
-				v.logger.Warn("objects that are no outlines, such as lines and points, are left out", "field", v.Name,
-					"objects of the first such file", n, "such as", first)
-			})
-		}}
+		Grow: grow, Remark: func(remark vector.Remark, n int, first string) { v.remark(remark, path, n, first) }}
 }
 
 func (v *field) Close() error {
@@ -127,15 +125,19 @@ func (v *field) Close() error {
 func (v *field) InPixels() bool { return v.one != nil && v.one.space != vector.Ground }
 
 func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint32) error {
-	if !v.InPixels() {
-		return nil
-	}
 	count := t.N
 	if some != nil {
 		count = int64(len(some))
 	}
+	v.expect(count)
+	if !v.InPixels() {
+		if v.one != nil && v.one.layer.Len() == 0 && count > 0 {
+			v.remark(noShapes, v.Path, 0, "")
+		}
+		return nil
+	}
 	first := ""
-	named, err := v.one.layer.Own(func(yield func(string, error) bool) {
+	fit, err := v.one.layer.Own(func(yield func(string, error) bool) {
 		for i := range count {
 			row := i
 			if some != nil {
@@ -153,9 +155,17 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 			}
 		}
 	})
-	if example := v.one.layer.NamesImages(); err == nil && named == 0 && first != "" && example != "" {
+	switch {
+	case err != nil || fit.Images == 0:
+	case fit.Named == 0 && fit.Other != "":
 		v.logger.Warn("no image has shapes: the file of the field names others", "field", v.Name, "file", v.Path,
-			"names", example, "images", first)
+			"names", fit.Other, "images", first)
+	case fit.Shapes == 0:
+		v.remark(noShapes, v.Path, 0, "")
+	case fit.Unnamed != "" && fit.Others > 0 && v.Missing == spec.MissingEmpty:
+		v.logger.Warn("images that the file of the field does not name are without shapes, and it names others",
+			"field", v.Name, "file", v.Path, "images", fit.Images-fit.Named, "such as", fit.Unnamed,
+			"names", fit.Others, "such as", fit.Other)
 	}
 	return fault.WithFile(err, v.Path)
 }
@@ -217,9 +227,13 @@ func (v *field) place(f *file) error {
 	}
 	if f.space == vector.Shares {
 		if row, x, far := layer.Far(); far {
-			return fault.New(fault.Corrupt, fmt.Sprintf("shape %d", row), "it has the coordinate %v, "+
-				"and shares of an image are from 0 to 1: say crs=%q if they are pixels", x, spec.PixelSpace)
+			return fault.New(fault.Corrupt, fmt.Sprintf("shape %d", row), "it has the coordinate %v, and shares of an "+
+				"image are from 0 to 1. The order of YOLO's text is %s. Say crs=%q if numbers in this order are "+
+				"pixels; write others as a CSV, whose header names them", x, vector.YOLOOrder, spec.PixelSpace)
 		}
+	}
+	if f.space == vector.Pixels && layer.Space == vector.Shares {
+		v.remark(sharesInPixels, f.path, layer.Len(), "")
 	}
 	if f.space == vector.Pixels && v.CRS == "" && layer.LikeShares() {
 		return fault.New(fault.Unsupported, "shapes", "all coordinates are from 0 to 1: say crs=%q if "+
@@ -245,22 +259,90 @@ func (v *field) place(f *file) error {
 // number resolves the values of the shapes of a file.
 func (v *field) number(f *file) error {
 	values := f.layer.Values
-	switch {
-	case values == nil || v.Vector.Kind == spec.InstanceVector:
-	case values.Codes == nil && v.Classes != nil && !values.AllNull() && !f.layer.Ordinal:
-		return fault.New(fault.Unsupported, "column "+v.Column, "it has numbers, and classes are for strings")
-	case values.Codes != nil:
+	named := values != nil && v.Vector.Kind != spec.InstanceVector
+	if named && v.Classes != nil && !f.layer.Ordinal && values.Codes == nil {
+		if values.Floats != nil {
+			return fault.New(fault.Unsupported, "column "+v.Column, "numbers that are not whole are no classes")
+		}
+		values = values.Texts()
+		f.layer.Values = values
+	}
+	if named && values.Codes != nil {
 		f.class = make([]int64, len(values.Names))
-		for i, name := range v.Classes {
-			if k, ok := slices.BinarySearch(values.Names, name); ok { // the column may lack a class
-				f.class[k] = int64(i + 1)
+		for k, name := range values.Names {
+			f.class[k] = int64(slices.Index(v.Classes, name) + 1)
+		}
+		if err := v.compareClasses(f, values.Names); err != nil {
+			return err
+		}
+	}
+	var counts [3]struct{ n, first int }
+	remarks := [len(counts)]vector.Remark{noValue, otherClass, background}
+	for row := range f.layer.Len() {
+		element, ok, err := v.element(f, uint32(row))
+		if err != nil {
+			return fault.WithPart(err, "column "+v.Column, fault.NoOffset)
+		}
+		which := -1
+		switch {
+		case !ok && values.Null(row):
+			which = 0
+		case !ok:
+			which = 1
+		case element == [8]byte{} && !v.Ragged():
+			which = 2
+		default:
+			continue
+		}
+		if counts[which].n++; counts[which].n == 1 {
+			counts[which].first = row
+		}
+	}
+	for i, c := range counts {
+		if first := fmt.Sprintf("shape %d", c.first); c.n > 0 {
+			if i == 1 {
+				first = values.Names[values.Codes[c.first]]
+			}
+			v.remark(remarks[i], f.path, c.n, first)
+		}
+	}
+	return nil
+}
+
+// compareClasses compares the names of Vector.Classes with those in a file. A name that the file has in other letters
+// is an error: its shapes would be left out.
+func (v *field) compareClasses(f *file, names []string) error {
+	letters := func(name string) string {
+		return strings.Map(func(char rune) rune {
+			if unicode.IsLetter(char) || unicode.IsDigit(char) {
+				return unicode.ToLower(char)
+			}
+			return -1
+		}, name)
+	}
+	var lacking []string
+	for _, class := range v.Classes {
+		if slices.Contains(names, class) || class == v.Unnamed || slices.Contains(f.layer.Listed, class) {
+			continue
+		}
+		lacking = append(lacking, class)
+		for k, name := range names {
+			if f.class[k] == 0 && letters(name) == letters(class) {
+				return fault.New(fault.NotFound, "column "+v.Column, "classes has %q, which no shape has: they have %q",
+					class, name)
 			}
 		}
 	}
-	for row := range f.layer.Len() {
-		if _, _, err := v.element(f, uint32(row)); err != nil {
-			return fault.WithPart(err, "column "+v.Column, fault.NoOffset)
-		}
+	if len(names) == 0 || v.one == nil {
+		return nil // files of other images may have them
+	}
+	if len(lacking) == len(v.Classes) {
+		return fault.New(fault.NotFound, "column "+v.Column, "no shape has one of classes: they have %s",
+			fault.Names(names))
+	}
+	if len(lacking) > 0 {
+		v.logger.Warn("classes has names that no shape has", "field", v.Name, "file", f.path,
+			"names", fault.Names(lacking), "shapes have", fault.Names(names))
 	}
 	return nil
 }

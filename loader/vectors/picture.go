@@ -54,7 +54,7 @@ type picture struct {
 	to    *target // nil for shapes in pixels
 	turn  shuffle.Element
 	rows  []uint32 // rows of the shapes of one image, for shapes in pixels
-	tall  int      // the height of the image, for shapes in pixels
+	image [2]int   // width and height of the image, for shapes in pixels
 
 	height, width float64 // of the image, for shapes in shares of it; otherwise 0
 }
@@ -75,7 +75,7 @@ func (v *field) picture(ctx context.Context, row int64, a *catalog.Asset, win sh
 		}
 	}
 	if file == nil || file.space != vector.Ground {
-		return v.inPixels(file, a, win, h, w, turn)
+		return v.inPixels(ctx, file, a, win, h, w, turn)
 	}
 	if err := v.placed(a); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (v *field) picture(ctx context.Context, row int64, a *catalog.Asset, win sh
 	out := &picture{Grid: grid, field: v, file: file, turn: turn}
 	var err error
 	if out.to, err = file.target(a.Place.EPSG); err == nil {
-		v.beside.note(out, a)
+		v.beside.note(ctx, out, a)
 	}
 	return out, err
 }
@@ -115,22 +115,33 @@ func (v *field) placed(a *catalog.Asset) error {
 
 // inPixels returns the grid of a window of an image, in its pixels, with the shapes of the image. Without a file there
 // are none.
-func (v *field) inPixels(f *file, a *catalog.Asset, win shuffle.Box, h, w int, turn shuffle.Element) (*picture, error) {
+func (v *field) inPixels(ctx context.Context, f *file, a *catalog.Asset, win shuffle.Box, h, w int,
+	turn shuffle.Element) (*picture, error) {
 	t := [6]float64{float64(win.X), float64(win.W) / float64(w), 0, float64(win.Y), 0, float64(win.H) / float64(h)}
 	out := &picture{Grid: rasterize.Grid{Transform: t, Height: h, Width: w, AllTouched: v.AllTouched},
-		field: v, file: f, turn: turn, tall: a.Index.Height}
+		field: v, file: f, turn: turn, image: [2]int{a.Index.Width, a.Index.Height}}
 	if f == nil {
+		v.beside.note(ctx, out, a)
 		return out, nil
 	}
 	if f.space == vector.Shares {
 		out.height, out.width = float64(a.Index.Height), float64(a.Index.Width)
 	}
-	var err error
-	out.rows, err = f.layer.OfImage(cmp.Or(a.Member, a.URI))
-	if err != nil && v.Missing == spec.MissingEmpty && fault.KindOf(err) == fault.NotFound {
-		return out, nil
+	uri := cmp.Or(a.Member, a.URI)
+	image, err := f.layer.OfImage(uri)
+	if err != nil && !(v.Missing == spec.MissingEmpty && fault.KindOf(err) == fault.NotFound) {
+		return out, fault.WithFile(err, f.path)
 	}
-	return out, fault.WithFile(err, f.path)
+	out.rows = image.Rows
+	if said := [2]int{int(image.Width), int(image.Height)}; said[0] > 0 && said != out.image {
+		v.remark(vector.OtherSize, f.path, len(out.rows), fmt.Sprintf("%dx%d, and %s has %dx%d", said[0], said[1], uri,
+			out.image[0], out.image[1]))
+	}
+	if image.Other != "" {
+		v.remark(otherImage, f.path, len(out.rows), fmt.Sprintf("%s for %s", image.Other, uri))
+	}
+	v.beside.note(ctx, out, a)
+	return out, nil
 }
 
 // gridOf returns the transform of a window that becomes h by w pixels, of an image of height by width.

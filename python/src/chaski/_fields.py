@@ -71,10 +71,11 @@ class Vector(Argument):
             its upper left corner: boxes as x0 y0 x1 y1, or the vertices of polygons.
         all_touched: covers all pixels that a line or the outline of a polygon passes through. By
             default a polygon covers the pixels whose centres lie in it.
-        classes: the strings of `column` in the order of their values: the first one is 1. Shapes of
-            other classes are not drawn. For YOLO they are the names of the numbers 0, 1 and so on.
-            Default: the strings in all files, in the order of their bytes, if `column` has
-            strings.
+        classes: the strings of `column`, or its whole numbers as strings, in the order of their
+            values: the first one is 1. Shapes of other classes are not drawn; the log counts them.
+            A name that shapes have in other letters is an error. For YOLO they are the names of the
+            numbers 0, 1 and so on. Default: the strings in all files, in the order of their bytes,
+            if `column` has strings.
         dtype: the dtype of the values: "uint8", "int16", "int32", "int64" or "float32". A value
             that it cannot hold is an error. Default: "int32" for "instances", "float32" for
             numbers that are not whole, "uint8" for masks without values or of classes, "int64" for

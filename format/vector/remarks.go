@@ -1,0 +1,21 @@
+package vector
+
+// Remark says what of a file of shapes becomes nothing, or perhaps another thing than its writer meant. It is for the
+// log; what cannot be read is an error.
+type Remark string
+
+// Remarks on files of labels, of any format.
+const (
+	NoOutline    Remark = "objects that are no outlines, such as lines and points, are left out"
+	NoArea       Remark = "boxes without width or height are left out"
+	NoImage      Remark = "objects name images that the file does not have, and are left out"
+	OtherSize    Remark = "the labels are for images of another size"
+	SixNumbers   Remark = "the sixth number of objects is taken for a score, and not for an angle"
+	SevenNumbers Remark = "objects of a class and six numbers are taken for outlines of three points"
+)
+
+// counted is how often a remark holds, and the first case.
+type counted struct {
+	n     int
+	first string
+}
