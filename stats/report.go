@@ -27,6 +27,8 @@ type FieldReport struct {
 	Picked bool `json:"picked,omitempty"`
 	// Physical says that the values are physical ones, and not as stored.
 	Physical bool `json:"physical,omitempty"`
+	// LUT has the class that a look-up table makes of each number of Band.Classes, but for those that become fill.
+	LUT map[int64]int64 `json:"lut,omitempty"`
 }
 
 // Band has the statistics of one band. Without a valid sample Mean, Std, Min, Max, Histogram and

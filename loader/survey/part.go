@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -247,6 +248,25 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 	return made
 }
 
+// mapped returns the class that the look-up table of a field makes of each number that a band counts, nil without one.
+func mapped(field *spec.Field, dtype chunk.DType, band *stats.Band) map[int64]int64 {
+	table := field.LUT
+	if table == nil || table.Bands() > 0 || table.Colours != nil {
+		return nil
+	}
+	classes := map[int64]int64{}
+	for i, number := range table.Numbers(dtype) {
+		value := table.To[i][0]
+		if _, counted := band.Classes[int64(number)]; counted && (field.Fill == nil || float64(*field.Fill) != value) {
+			if value != math.Trunc(value) || math.Abs(value) > 1<<32 {
+				return nil
+			}
+			classes[int64(number)] = int64(value)
+		}
+	}
+	return classes
+}
+
 // picked returns the report of the bands that a field picks.
 func picked(whole stats.FieldReport, field *spec.Field) stats.FieldReport {
 	bands := whole.Bands
@@ -266,6 +286,9 @@ func picked(whole stats.FieldReport, field *spec.Field) stats.FieldReport {
 		if i >= 0 {
 			whole.Bands = append(whole.Bands, bands[i])
 		}
+	}
+	if len(whole.Bands) == 1 {
+		whole.LUT = mapped(field, whole.DType, &whole.Bands[0])
 	}
 	return whole
 }

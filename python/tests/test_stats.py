@@ -251,6 +251,21 @@ def test_weights_of_classes(tmp_path, dtype):
             chaski.weights(stats, **wrong)
 
 
+@pytest.mark.parametrize("lut", [{0: 2, 1: 0, 2: 1, 7: 255}, [2, 0, 1, 9, 9, 9, 9, 255]])
+def test_weights_of_classes_that_a_lut_makes(tmp_path, lut):
+    """They are in the order of the tensor, without the numbers that become fill."""
+    stored = np.repeat([0, 1, 2, 7], [200, 30, 16, 10]).reshape(1, 16, 16).astype("uint8")
+    np.save(tmp_path / "a.npy", stored)
+    fields = {"mask": chaski.Field(lut=lut, dtype="int64", fill=255)}
+    with chaski.load(tmp_path, fields=fields, batch_size=1) as loader:
+        mask = next(iter(loader))["mask"]
+    n = np.bincount(mask[mask < 255])
+    stats = json.loads(json.dumps(chaski.stats(tmp_path, fields=fields)))
+    assert np.allclose(chaski.weights(stats), n.sum() / (3 * n))
+    assert np.allclose(chaski.weights(stats, classes=4), [*(n.sum() / (3 * n)), 0])
+    assert np.allclose(chaski.weights(stats, classes=[1, 2, 0]), n.sum() / (3 * n))
+
+
 def test_images_have_no_classes(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((3, 4, 4), "uint8"))
     stats = chaski.stats(tmp_path)

@@ -77,9 +77,9 @@ def weights(
     Args:
         stats: what `stats` returned, or its JSON.
         field: the name of the field of labels, a raster of one band of 8 or 16 bits.
-        classes: how many classes there are, 0 to `classes` - 1; or the stored number of each class
-            in the order of the loss, where a `lut` changes them. Numbers that are not listed count
-            for nothing. Default: 0 to the largest number.
+        classes: how many classes there are, 0 to `classes` - 1, as a `lut` of the field makes them
+            of the stored numbers; or the stored number of each class in the order of the loss.
+            Numbers that are not listed count for nothing. Default: 0 to the largest number.
 
     Returns:
         float32, (classes,).
@@ -98,8 +98,11 @@ def weights(
                 f"it has {len(bands)} bands: give stats bands=[0], which picks one, for the field"
             )
         raise SpecError(f"field {field!r} has no classes: {what}")
+    lut = fields[field].get("lut")
+    if lut is not None and not np.ndim(classes):  # a list has stored numbers
+        found = {v: sum(n for k, n in found.items() if lut.get(str(k)) == v) for v in lut.values()}
     if classes is None:
-        classes = max(found) + 1
+        classes = max(found, default=-1) + 1
     try:
         numbers = list(range(operator.index(classes)))  # type: ignore[arg-type]
     except TypeError:
