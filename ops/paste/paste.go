@@ -10,6 +10,7 @@ package paste
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -237,6 +238,9 @@ func (o *Options) check() error {
 	case o.Argmax && o.Bands > noClass:
 		return fmt.Errorf("bands is %d: it must be at most %d with argmax, where %d is nodata", o.Bands, noClass,
 			noClass)
+	case o.Argmax && o.Bands == 1:
+		return errors.New("bands is 1: the largest of one band is 0 everywhere. argmax needs a band for each class, " +
+			"as 1 - p and p of a probability p")
 	case o.Bands < 1 || o.Bands > math.MaxUint16:
 		return fmt.Errorf("bands is %d: it must be from 1 to 65535", o.Bands)
 	case o.Height < 1 || o.Width < 1 || o.Height > chunk.MaxSide || o.Width > chunk.MaxSide:

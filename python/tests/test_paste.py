@@ -146,6 +146,20 @@ def test_refusals(scene, windows, tmp_path, how, message):
     assert not list(tmp_path.iterdir())
 
 
+def test_formats_and_bands_that_give_no_map(scene, windows, tmp_path):
+    """Arrays are no scenes, maps are TIFFs, and the greatest of one band is no class."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f["b"] = np.zeros((32, 32))
+    for given, at, out, message in (
+        (windows, tmp_path / "a.h5", "x.tif", "for arrays give None, a GroundGrid"),
+        (windows, scene, "x.nc", "paste writes a TIFF"),
+        (windows[:, :1], scene, "x.tif", "bands is 1: the largest of one band is 0"),
+    ):
+        with pytest.raises(chaski.SpecError, match=message):
+            chaski.paste(given, at, tmp_path / out, grid=GRID, argmax=True)
+
+
 def test_predictions_are_made_in_the_calling_thread(scene, windows, tmp_path):
     """Modes such as torch.no_grad are of a thread. An error there is raised, and leaves no file."""
     seen = set()

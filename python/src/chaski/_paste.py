@@ -72,6 +72,9 @@ GroundGrid.__init__ = entry(GroundGrid.__init__)  # type: ignore[method-assign]
 MOST_CLASSES = 254
 """The greatest number of a class: 255 is nodata."""
 
+_OTHER = (".h5", ".hdf5", ".nc", ".nc4", ".zarr", ".zip", ".npy", ".npz", ".png", ".jpg", ".vrt")
+"""Endings of files that are no TIFF."""
+
 PIECE = 1 << 20
 """Bytes of windows on the ground that are given to the command at a time."""
 
@@ -136,7 +139,8 @@ def paste(
             nodata: NaN, or 255 with `argmax`.
         blend: windows that overlap are weighted by the distance to their edges ("linear"), or
             alike ("mean").
-        argmax: write the number of the greatest band as uint8, after blending.
+        argmax: write the number of the greatest band as uint8, after blending: of two bands or
+            more.
         classes: names of the classes by number, as a list or a dict: with `argmax`, an attribute
             table of the file. `load` reads it, and GDAL from 3.12 on.
         palette: colours of the classes by number ("#rrggbb"): with `argmax`, the colour table of
@@ -161,6 +165,9 @@ def paste(
         positive("timeout", timeout)
     several = list(scene) if isinstance(scene, (list, tuple)) else None
     out = absolute_path(os.fspath(out))
+    ending = os.path.splitext(out)[1].lower()
+    if several is None and ending in _OTHER:
+        raise SpecError(f"out is {out!r}: paste writes a TIFF, so the name must end with .tif")
     if resume is not None and os.path.realpath(absolute_path(os.fspath(resume))) == (
         os.path.realpath(out)
     ):
@@ -220,10 +227,10 @@ class _Scene:
         told = info(path)
         raster = told.get("raster")
         if raster is None:
-            raise SpecError(
-                f"scene is {os.fspath(path)!r}, which is no raster: for a folder give the list of "
-                "its files, as load gets it"
-            )
+            stores = "for arrays give None, a GroundGrid, and pairs of a batch's geo and windows"
+            folders = "for a folder give the list of its files, as load gets it"
+            way = stores if "arrays" in told else folders
+            raise SpecError(f"scene is {os.fspath(path)!r}, which is no raster: {way}")
         self.n = grid.count(*raster["shape"][1:])
         self.end = first + self.n
         # What tells it from a scene of the same name, and stays where the file is moved.
