@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -26,6 +27,11 @@ var remarkKinds = []remarkKind{
 	{says: "arrays of these shapes are taken for pictures (y, x, b): dims of a field says otherwise, as " +
 		`dims="b y x"`, field: picture},
 	{says: "no pixel equals these values of nodata, which the files' dtype does not have", field: unheld},
+	{says: "nodata of one band of 8 bits is kept, as of labels: fill of the field says what becomes of it",
+		field: label(true)},
+	{says: "nodata of one band of integers becomes 0, which is a class in labels: dtype \"int64\" keeps it, and " +
+		"\"float32\" says that the field is an image", field: label(false),
+		matters: func(_ *Engine, d *dataset) bool { return len(d.rasters) > 1 }},
 	{says: "the files have nodata values of all bands together (NODATA_VALUES, or a transparent colour): such " +
 		"pixels are read as valid ones; 'gdal_translate -mask mask IN OUT.tif' makes a mask of them", field: joint},
 	{says: "times picks steps that the first file does not have: steps that a file lacks are padding, and " +
@@ -97,6 +103,17 @@ func unheld(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 		}
 	}
 	return strings.Join(said, ", ")
+}
+
+// label returns what names a field that may be labels, of samples of 8 bits (small) or of more.
+func label(small bool) func(*Field, *catalog.Asset, catalog.StepCount) string {
+	return func(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
+		nodata, ok := pixels.LabelNoData(field, first.Index)
+		if !ok || small != (first.Index.DType.Size() == 1) {
+			return ""
+		}
+		return fmt.Sprintf("%s (%v)", field.Name, nodata)
+	}
 }
 
 func joint(field *Field, first *catalog.Asset, _ catalog.StepCount) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/einops/pattern"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -238,7 +239,8 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		f.Pages == chunk.StepsPages,
 		Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}, variants: new(variants)}
 	if field.palette = x.Classes; f.DType == spec.Auto {
-		if f.DType = "float32"; x.Classes && f.Normalize == nil && !f.Physical {
+		_, labels := LabelNoData(&f, x)
+		if f.DType = "float32"; x.Classes && f.Normalize == nil && !f.Physical || labels && x.DType.Size() == 1 {
 			f.DType = "native"
 		}
 		field.Field.DType = f.DType
@@ -272,6 +274,25 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		return nil, err
 	}
 	return field, nil
+}
+
+// LabelNoData returns the nodata value of a field that may be labels, and of which the spec does not say what becomes of
+// nodata: the file has one band of integers, the dtype is auto, and the value is not 0, which it would become in floats.
+func LabelNoData(f *spec.Field, x *chunk.Index) (nodata float64, ok bool) {
+	if f.DType != spec.Auto || f.Stacked() || f.Fill != nil || f.LUT != nil || f.Normalize != nil || f.Physical ||
+		x.DataBands() != 1 || !x.DType.Integer() || x.Mask != nil && f.NoData == nil {
+		return 0, false
+	}
+	values := x.NoDataOf(0)
+	if f.NoData != nil {
+		values = num.As[float64](slices.Concat(f.NoData...))
+	}
+	for _, value := range values {
+		if _, held := kernel.IntBits(x.DType.Num(), value); held && value != 0 {
+			return value, true
+		}
+	}
+	return 0, false
 }
 
 // pick resolves the bands and the steps of time that the field has.

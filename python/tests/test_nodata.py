@@ -264,3 +264,31 @@ def test_a_column_that_is_no_raster_has_no_nodata(tmp_path, column, kind):
     with pytest.raises(chaski.Error, match="y.*nodata is given, which is for rasters") as told:
         chaski.load(tmp_path / "t.csv", batch_size=1, fields=fields)
     assert column in str(told.value) and str(told.value).endswith(kind)
+
+
+@pytest.mark.parametrize(
+    "dtype, options, kept",
+    [
+        ("uint8", {}, True),
+        ("int8", {}, True),
+        ("uint8", {"nodata": [7, 99]}, True),
+        ("uint8", {"fill": 0}, False),
+        ("uint8", {"dtype": "float32"}, False),
+        ("uint8", {"dtype": "int64"}, True),
+        ("uint8", {"nodata": []}, True),
+        ("int16", {}, False),
+        ("uint16", {"dtype": "int64"}, True),
+    ],
+)
+def test_nodata_of_labels_is_no_class(tmp_path, caplog, dtype, options, kept):
+    """One band of 8 bits keeps its nodata, and the log says so; of more bits it says what is 0."""
+    stored = np.random.default_rng(3).choice([0, 1, 7, 99], (1, H, W)).astype(dtype)
+    for name, pixels, nodata in (("im", np.ones((3, H, W), "uint8"), 0), ("m", stored, 99)):
+        (tmp_path / name).mkdir()
+        rasters.write(tmp_path / name / "a.tif", pixels, nodata=nodata)
+    fields = {"image": "im/{id}.tif", "mask": Field(pattern="m/{id}.tif", **options)}
+    with chaski.load(tmp_path, fields=fields, batch_size=1) as loader:
+        got = next(iter(loader))["mask"][0]
+    assert np.array_equal(got, stored if kept else np.where(stored == 99, 0, stored))
+    due = ["nodata of one band of"] * (not options or options == {"nodata": [7, 99]})
+    assert ("mask (" in logged(caplog, *due)) == bool(due)

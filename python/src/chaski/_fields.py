@@ -153,8 +153,9 @@ class Field(Argument):
             are called.
         dtype: the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
             "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks
-            is bad. "auto" is float32, but as stored for classes, which have a palette in their
-            file, unless they are normalised. With kind "number" or "array" numbers may have any
+            is bad. "auto" is float32, but as stored for classes, unless they are normalised: these
+            have a palette in their file, or one band of 8 bits with a nodata value that is not 0
+            and no `fill`. With kind "number" or "array" numbers may have any
             real dtype; a row whose number the dtype cannot hold is a bad sample. By default numbers
             are int64 or float64, and rasters native. Also as np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
