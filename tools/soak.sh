@@ -15,6 +15,7 @@
 # SOAKCOUNT   damaged frames of hostile, default 5000000
 # INTRUDERS   tries of each kind to get in, of hostile, default 100000
 # SOAKSPECS   random specs, default 10000
+# SOAKSTORES  random stores of arrays, default 500
 # SOAKFLAGS   flags of tools/soak.py, tools/soak_hostile.py or tools/soak_disk.py, such as --only histories
 # PYTHON      Python 3.12 or newer, of hostile, which makes an environment from it, and of disk
 set -euo pipefail
@@ -55,6 +56,7 @@ case ${1-} in
     ;;
   specs)
     CHASKI_RANDOM_SPECS=${SOAKSPECS:-10000} $venv -m pytest -q python/tests/test_random_specs.py
+    CHASKI_RANDOM_STORES=${SOAKSTORES:-500} $venv -m pytest -q python/tests/test_cf.py
     ;;
   disk)
     demo

@@ -196,7 +196,7 @@ func (t *Table) nameFields(ctx context.Context, fields []Source, o Options) erro
 }
 
 // withNamed returns a table for queries with the columns of paths at its end; nil is a listing.
-func withNamed(stored *tables.Table, named map[string]*columns.Column, rows int64) (*tables.Table, error) {
+func (t *Table) withNamed(stored *tables.Table, rows int64) (*tables.Table, error) {
 	if rows > math.MaxInt32 {
 		return nil, fault.New(fault.Limit, "table", "%d rows", rows)
 	}
@@ -205,16 +205,16 @@ func withNamed(stored *tables.Table, named map[string]*columns.Column, rows int6
 		cols = slices.Clone(stored.Columns())
 	}
 	count := len(cols)
-	for _, name := range slices.Sorted(maps.Keys(named)) {
+	for _, name := range slices.Sorted(maps.Keys(t.pathed)) {
 		if stored == nil || stored.Index(name) < 0 {
-			cols = append(cols, tables.Column{Name: name, Type: columns.TypeOf(named[name])})
+			cols = append(cols, tables.Column{Name: name, Type: columns.TypeOf(t.pathed[name])})
 		}
 	}
 	return tables.New(int(rows), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
 		if i < count {
 			return stored.Column(ctx, cols[i].Name)
 		}
-		return columns.Vector(ctx, named[cols[i].Name])
+		return columns.Vector(ctx, t.pathed[cols[i].Name])
 	}), nil
 }
 
@@ -459,18 +459,15 @@ func (t *Table) Data(ctx context.Context) (out *tables.Table, err error) {
 		out, err = t.table.Data(ctx)
 	}
 	if len(t.pathed) > 0 && err == nil {
-		out, err = withNamed(out, t.pathed, count)
+		out, err = t.withNamed(out, count)
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, t.src)
 	}
-	if t.order != nil {
-		out = out.Take(num.As[int](t.order))
+	if t.order == nil {
+		return out, nil
 	}
-	if len(t.labelled) > 0 {
-		return withNamed(out, t.labelled, t.n)
-	}
-	return out, nil
+	return out.Take(num.As[int](t.order)), nil
 }
 
 // OpenCell returns the raster in a cell of a Parquet file by the name of its asset: ROW/COLUMN, or ROW for the column

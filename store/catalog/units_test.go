@@ -169,7 +169,7 @@ func TestSides(t *testing.T) {
 		}
 	}
 	for rows, want := range map[int64]fault.Kind{math.MaxInt32: 0, math.MaxInt32 + 1: fault.Limit} {
-		if _, err := withNamed(nil, nil, rows); fault.KindOf(err) != want {
+		if _, err := new(Table).withNamed(nil, rows); fault.KindOf(err) != want {
 			t.Errorf("%d rows: %v", rows, err)
 		}
 	}

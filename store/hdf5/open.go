@@ -120,7 +120,7 @@ func (o *opened) scales() {
 func (o *opened) add(p string, n *format.Node) {
 	switch {
 	case n.Err != nil:
-		o.Broken(p, n.Err, !n.NamedType)
+		o.Broken(p, n.Err, !n.NamedType, nil)
 	case n.Dataset == nil:
 		o.Group(p, attributes(n))
 	case isPlaceholder(n):
@@ -129,7 +129,7 @@ func (o *opened) add(p string, n *format.Node) {
 	default:
 		array, err := o.array(p, n, n.Dataset.Type.Number(), false)
 		if err != nil {
-			o.Broken(p, err, len(n.Dataset.Shape) > 1 && n.Dataset.Type.Class != format.Reference)
+			o.Broken(p, err, len(n.Dataset.Shape) > 1 && n.Dataset.Type.Class != format.Reference, attributes(n))
 			return
 		}
 		o.Array(p, *array, o.object)
@@ -144,7 +144,7 @@ func (o *opened) addTexts(p string, n *format.Node) {
 	characters := d.Type.Class == format.String && d.Type.Size == 1 && len(d.Shape) > 1
 	array, err := o.array(p, n, &format.Datatype{Class: format.Fixed, Size: 1}, !characters)
 	if err != nil {
-		o.Broken(p, err, false)
+		o.Broken(p, err, false, attributes(n))
 		return
 	}
 	if characters {

@@ -10,22 +10,28 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 )
 
-// noData returns the values that mark cells without a measurement: those of the attributes _FillValue and missing_value
-// of CF. Without them it is a fill value of NaN, or one of an array of version 2 that xarray wrote, which keeps
-// _FillValue there. Any other fill value is a number like any other: writers put 0 there.
+// noData returns the values that mark cells without a measurement: those that are declared, and a fill value of NaN.
+// Any other fill value is a number like any other: writers put 0 there.
 func (m *Meta) noData() []chunk.NoData {
-	if list := m.declared(); list != nil {
-		return list
+	list := m.declared()
+	if fill := m.fillNoData(); *fill.Value != *fill.Value && !slices.ContainsFunc(list, fill.Is) {
+		list = append(list, fill)
 	}
-	value, bits := m.DType.NoData(m.Fill)
-	if *value != *value || m.Format == 2 && m.xarrayFill {
-		return []chunk.NoData{{Value: value, Bits: bits}}
-	}
-	return nil
+	return list
 }
 
-// declared returns the values of the attributes _FillValue and missing_value, each of which may be several.
+// fillNoData returns the fill value as nodata.
+func (m *Meta) fillNoData() (fill chunk.NoData) {
+	fill.Value, fill.Bits = m.DType.NoData(m.Fill)
+	return fill
+}
+
+// declared returns the values of the attributes _FillValue and missing_value of CF, each of which may be several. In
+// arrays of version 2 that xarray wrote the fill value is _FillValue.
 func (m *Meta) declared() (list []chunk.NoData) {
+	if m.Format == 2 && m.xarrayFill {
+		list = append(list, m.fillNoData())
+	}
 	for _, key := range [...]string{"_FillValue", "missing_value"} {
 		for _, raw := range elements(m.Attrs[key]) {
 			sample := m.sample(raw)
@@ -130,4 +136,10 @@ func (m *Meta) Number(key string) (v float64, ok bool) {
 func (m *Meta) FillValue() float64 { return m.DType.Number(m.Fill) }
 
 // Text returns a string among the attributes, or "".
-func (v jsonObject) Text(key string) string { return strings.TrimSpace(v.text(key)) }
+func (v jsonObject) Text(key string) string {
+	var text string
+	if raw := v[key]; len(raw) == 0 || decode(alone(raw), &text) != nil {
+		return ""
+	}
+	return strings.TrimSpace(text)
+}

@@ -37,9 +37,9 @@ func (f *File) Group(path string, attrs map[string]json.RawMessage) {
 	f.node.below[path] = nodeEntry{attrs: attrs}
 }
 
-// Broken adds an array that cannot be read. pixels is as in Member.
-func (f *File) Broken(path string, err error, pixels bool) {
-	f.node.below[path] = nodeEntry{array: true, err: err, pixels: pixels}
+// Broken adds an array that cannot be read, but for its attributes. pixels is as in Member.
+func (f *File) Broken(path string, err error, pixels bool, attrs map[string]json.RawMessage) {
+	f.node.below[path] = nodeEntry{array: true, err: err, pixels: pixels, attrs: attrs}
 }
 
 // Array adds an array. One that cannot be read is Broken.

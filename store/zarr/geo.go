@@ -32,7 +32,7 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 		return place
 	}
 	dir := path.Dir(a.Path)
-	if name, _, _ := strings.Cut(a.Attrs.text("grid_mapping"), ":"); name != "" {
+	if name, _, _ := strings.Cut(a.Attrs.Text("grid_mapping"), ":"); name != "" {
 		for d := range n.scopes(dir) {
 			if attrs, ok := n.attributesAt(ctx, path.Join(d, name)); ok {
 				place.add(attrs)
@@ -125,10 +125,10 @@ func epsgOf(attrs jsonObject) int {
 	for _, key := range [...]string{"proj:epsg", "epsg", "epsg_code", "spatial:epsg", "proj:code", "crs", "crs_wkt",
 		"spatial_ref", "proj:wkt2"} {
 		var code int
-		if ok, err := attrs.get(key, &code); ok && err == nil && code > 0 {
+		if raw := attrs[key]; len(raw) > 0 && decode(alone(raw), &code) == nil && code > 0 {
 			return code
 		}
-		if code, _ := epsg.Described(attrs.text(key)); code > 0 {
+		if code, _ := epsg.Described(attrs.Text(key)); code > 0 {
 			return code
 		}
 	}
@@ -138,7 +138,7 @@ func epsgOf(attrs jsonObject) int {
 // transformOf returns the transform in attributes, or nil: GeoTransform has six numbers in GDAL's order,
 // spatial:transform (GeoZarr) and proj:transform (STAC) in the order of an affine matrix.
 func transformOf(attrs jsonObject) *[6]float64 {
-	if v := numbers(strings.FieldsSeq(attrs.text("GeoTransform"))); len(v) == 6 {
+	if v := numbers(strings.FieldsSeq(attrs.Text("GeoTransform"))); len(v) == 6 {
 		return valid([6]float64(v))
 	}
 	for _, key := range [...]string{"spatial:transform", "proj:transform"} {
