@@ -6,24 +6,24 @@ package expand
 import (
 	"bytes"
 	"compress/bzip2"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"slices"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/inflate"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
 // Decoder keeps the memory of its readers between calls. The zero value is ready for use, by one goroutine.
 type Decoder struct {
-	src  bytes.Reader
-	zstd *zstd.Decoder
-	zlib io.ReadCloser
-	gzip *gzip.Reader
+	src     bytes.Reader
+	zstd    *zstd.Decoder
+	inflate inflate.Decoder
 }
 
 // Zstd fills dst from a zstd frame (RFC 8878). The capacity of dst past its length may be overwritten.
@@ -46,33 +46,76 @@ func unnamed(err error) error {
 }
 
 // Zlib fills dst from a zlib stream (RFC 1950), whose checksum is verified.
-func (d *Decoder) Zlib(dst, src []byte) (err error) {
-	d.src.Reset(src)
-	defer d.src.Reset(nil)
-	if d.zlib == nil {
-		d.zlib, err = zlib.NewReader(&d.src)
-	} else {
-		err = d.zlib.(zlib.Resetter).Reset(&d.src, nil)
-	}
-	if err != nil {
+func (d *Decoder) Zlib(dst, src []byte) error {
+	if err := d.inflate.Zlib(dst, src); err != nil {
 		return corrupt("%v", err)
 	}
-	return exactly(dst, d.zlib)
+	return nil
 }
 
 // Gzip fills dst from gzip members (RFC 1952), whose checksums are verified.
-func (d *Decoder) Gzip(dst, src []byte) (err error) {
-	d.src.Reset(src)
-	defer d.src.Reset(nil)
-	if d.gzip == nil {
-		d.gzip, err = gzip.NewReader(&d.src)
-	} else {
-		err = d.gzip.Reset(&d.src)
+func (d *Decoder) Gzip(dst, src []byte) error {
+	for rest := dst; ; {
+		begin, err := gzipHeader(src)
+		if err != nil {
+			return err
+		}
+		written, used, err := d.inflate.Next(rest, src[begin:])
+		if err != nil {
+			return corrupt("%v", err)
+		}
+		const trailer = 8 // CRC-32 and the size modulo 2^32
+		src = src[begin+used:]
+		if len(src) < trailer {
+			return corrupt("gzip: the checksum is missing")
+		}
+		sum, size := binary.LittleEndian.Uint32(src), binary.LittleEndian.Uint32(src[4:])
+		if found := crc32.ChecksumIEEE(rest[:written]); sum != found || size != uint32(written) {
+			return corrupt("gzip: checksum %08x of %d bytes, content has %08x of %d", sum, size, found, written)
+		}
+		if src, rest = src[trailer:], rest[written:]; len(src) == 0 {
+			if len(rest) > 0 {
+				return corrupt("gzip: %d bytes are missing", len(rest))
+			}
+			return nil
+		}
 	}
-	if err != nil {
-		return corrupt("%v", err)
+}
+
+// gzipHeader returns the length of the header of a gzip member.
+func gzipHeader(b []byte) (int, error) {
+	const (
+		fixed                         = 10
+		sum, extra, name, note, spare = 2, 4, 8, 16, 0xe0 // bits of byte 3
+	)
+	if len(b) < fixed || b[0] != 0x1f || b[1] != 0x8b || b[2] != 8 || b[3]&spare != 0 {
+		return 0, corrupt("not a gzip header")
 	}
-	return exactly(dst, d.gzip)
+	end, flags := fixed, b[3]
+	if flags&extra != 0 {
+		if end += 2; end <= len(b) {
+			end += int(binary.LittleEndian.Uint16(b[end-2:]))
+		}
+	}
+	for _, text := range [...]byte{name, note} { // each ends with a zero
+		if flags&text != 0 && end < len(b) {
+			n := bytes.IndexByte(b[end:], 0)
+			if n < 0 {
+				return 0, corrupt("gzip: the header is cut off")
+			}
+			end += n + 1
+		}
+	}
+	if flags&sum != 0 {
+		end += 2
+		if end <= len(b) && binary.LittleEndian.Uint16(b[end-2:]) != uint16(crc32.ChecksumIEEE(b[:end-2])) {
+			return 0, corrupt("gzip: the checksum of the header is wrong")
+		}
+	}
+	if end > len(b) {
+		return 0, corrupt("gzip: the header is cut off")
+	}
+	return end, nil
 }
 
 // Bzip2 fills dst from a bzip2 stream.

@@ -109,3 +109,33 @@ func TestExactSizes(t *testing.T) {
 		})
 	}
 }
+
+// FuzzGzip compares members of gzip with those that the standard library reads.
+func FuzzGzip(f *testing.F) {
+	for _, head := range []gzip.Header{{}, {Name: "a", Comment: "b", Extra: []byte("abc")}, {Extra: []byte{}}} {
+		var out bytes.Buffer
+		for range 2 {
+			w := gzip.NewWriter(&out)
+			w.Header = head
+			_, _ = w.Write([]byte("some content, some content"))
+			_ = w.Close()
+		}
+		f.Add(out.Bytes(), 52)
+		f.Add(out.Bytes()[:out.Len()/2], 26)
+	}
+	f.Add([]byte("\x1f\x8b\x08\x02\x00\x00\x00\x00\x00\x00\xff\xff\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"), 0)
+	f.Fuzz(func(t *testing.T, src []byte, size int) {
+		if size < 0 || size > 1<<16 {
+			return
+		}
+		want := make([]byte, size)
+		r, err := gzip.NewReader(bytes.NewReader(src))
+		if err == nil {
+			err = exactly(want, r)
+		}
+		got := make([]byte, size)
+		if own := new(Decoder).Gzip(got, src); (own == nil) != (err == nil) || err == nil && !bytes.Equal(got, want) {
+			t.Errorf("%v, the library %v", own, err)
+		}
+	})
+}

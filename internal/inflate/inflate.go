@@ -50,12 +50,19 @@ func (d *Decoder) Fill(dst, src []byte) (int, error) {
 // Whole fills dst from a stream that must hold no less. It returns how many bytes of src the stream takes, or
 // ErrSurplus if it holds more than dst.
 func (d *Decoder) Whole(dst, src []byte) (int, error) {
-	d.reset(src)
-	written, err := d.blocks(dst, false)
+	written, used, err := d.Next(dst, src)
 	if err == nil && written < len(dst) {
 		err = errEnd
 	}
-	return d.at - int(d.n/8), err
+	return used, err
+}
+
+// Next decodes a stream into dst. It returns how many bytes it wrote, and how many of src the stream takes, or
+// ErrSurplus if the stream holds more than dst.
+func (d *Decoder) Next(dst, src []byte) (written, used int, err error) {
+	d.reset(src)
+	written, err = d.blocks(dst, false)
+	return written, d.at - int(d.n/8), err
 }
 
 // MostRatio is how many bytes a byte of a stream gives at most: a match of 258 bytes takes two bits.
