@@ -103,7 +103,7 @@ func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, r
 	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
 		r.Gap, r.Headers, r.Measured = gap, headers, measured
 		r.Loose = r.Loose || loose
-		return r.Read(ctx, *a, in, rd.bands.Picked, pixels.Nowhere{}, mask)
+		return r.Read(ctx, *a, in, rd.bands.Picked, mask)
 	}
 	reader := pixels.NewDryReader(e.options)
 	reader.Wholly = e.toPlan != nil && d.sharesChunks(false)

@@ -16,29 +16,28 @@ import (
 const maxArrays = 4
 
 // arrayReader is the open reader of an array.
-type arrayReader struct {
+type arrayReader[T any] struct {
 	array  chunk.BlockArray
-	reader chunk.BlockReader
+	reader T
 }
 
-// reader returns this worker's reader of an array. A fifth array evicts the one that was used longest ago.
-func (r *Reader) reader(a chunk.BlockArray) chunk.BlockReader {
-	place := slices.IndexFunc(r.arrays, func(v arrayReader) bool { return v.array == a })
+// lastArrays are the open readers of the arrays that were used last, the last used one first.
+type lastArrays[T any] []arrayReader[T]
+
+// get returns the reader of an array, which it opens. A fifth array evicts the one that was used longest ago.
+func (l *lastArrays[T]) get(a chunk.BlockArray, open func(chunk.BlockArray) T) T {
+	place := slices.IndexFunc(*l, func(v arrayReader[T]) bool { return v.array == a })
 	if place < 0 {
-		opened := arrayReader{a, r.openArray(a)}
-		r.arrays = slices.Insert(r.arrays[:min(len(r.arrays), maxArrays-1)], 0, opened)
-		return opened.reader
+		place = min(len(*l), maxArrays-1)
+		*l = append((*l)[:place], arrayReader[T]{a, open(a)})
 	}
-	found := r.arrays[place]
-	copy(r.arrays[1:], r.arrays[:place])
-	r.arrays[0] = found
+	found := (*l)[place]
+	copy((*l)[1:], (*l)[:place])
+	(*l)[0] = found
 	return found.reader
 }
 
 func (r *Reader) openArray(a chunk.BlockArray) chunk.BlockReader {
-	if r.dry != nil {
-		return r.dry.openDry(a)
-	}
 	reader := a.Open()
 	if t, ok := reader.(chunk.TurnTaker); ok {
 		t.SetTurn(r.turn)
@@ -83,32 +82,18 @@ func (r *Reader) turn() (done func()) {
 // blocks reads chunks of the array. It first announces all boxes to the array's reader, which can join their reads:
 // only the array knows which of its tiles lie side by side in a file.
 func (w *walk) blocks(ctx context.Context, wants []neededChunk) error {
-	w.boxes = w.boxes[:0]
-	for i := range wants {
-		w.boxes = append(w.boxes, w.boxOf(&wants[i]))
-	}
+	boxes := w.boxesOf(wants)
 	if prefetcher, ok := w.array.(chunk.Prefetcher); ok {
-		if err := prefetcher.Ahead(ctx, w.x.Blocks.Image, w.boxes); err != nil {
+		if err := prefetcher.Ahead(ctx, w.x.Blocks.Image, boxes); err != nil {
 			return err
 		}
 	}
 	for i := range wants {
-		if err := w.block(ctx, &wants[i], w.boxes[i]); err != nil {
+		if err := w.block(ctx, &wants[i], boxes[i]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// boxOf returns the box that is read for a chunk of the array: only its rows inside the window's box, all columns. A
-// chunk that is shared or has several bands is read as a whole.
-func (w *walk) boxOf(c *neededChunk) chunk.Box {
-	part := w.x.Box(c.i)
-	// With more bands, such rows would not be contiguous in memory.
-	if c.t == nil && part.B1-part.B0 == 1 {
-		part.Y0, part.Y1 = max(part.Y0, w.box.Y0), min(part.Y1, w.box.Y1)
-	}
-	return part
 }
 
 // block reads box part of a chunk of the array, and puts the chunk into the sink. Time that is neither reading nor
@@ -119,9 +104,7 @@ func (w *walk) block(ctx context.Context, c *neededChunk, part chunk.Box) error 
 	}
 	x, samples := w.x, w.memory(c)
 	dst := samples
-	if whole := x.Box(c.i); w.dry != nil {
-		w.dry.decoded(x, c.i, chunk.Range{}, 0)
-	} else if part != whole {
+	if whole := x.Box(c.i); part != whole {
 		// The rows go where the whole chunk would have them, because sinks use the chunk's strides.
 		line := (part.X1 - part.X0) * x.DType.Size()
 		dst = samples[(part.Y0-whole.Y0)*line : (part.Y1-whole.Y0)*line]

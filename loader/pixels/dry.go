@@ -2,11 +2,14 @@ package pixels
 
 import (
 	"context"
+	"math"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // Reads are what a dry reader would have read and decoded.
@@ -43,10 +46,9 @@ type ReadChunk struct {
 	Held    int64 `json:"-"`       // bytes that a worker holds to decode it, besides the stored ones
 }
 
-// DryReader is a Reader that opens, reads and decodes nothing. It takes the way that a Reader takes through the chunks
-// of an asset, because the reads of one depend on its earlier ones, and sinks get no samples.
+// DryReader notes what a Reader would read and decode, and opens nothing. Both follow one plan. The reads of one depend
+// on its earlier ones, so it takes all that the Reader takes.
 type DryReader struct {
-	Reader
 	// Gap is what source.Gap says of the file that is read next.
 	Gap int64
 	// Measured is true if that will follow the link: Loose is set where another gap would make other runs.
@@ -57,22 +59,142 @@ type DryReader struct {
 	Headers []source.Range
 	// Held is the most memory, in bytes, that the readers of arrays held at a time.
 	Held int64
+	// Share is as in Reader. Its tiles have no memory: see NewTileCounter.
+	Share Shared
 	Reads
+
+	maxChunk int
+	plan     plan
+	arrays   lastArrays[chunk.BlockPlan] // nil for an array that has no plan: its reads are not known
+	views    *TileCache
 }
 
-// NewDryReader returns a dry reader of an engine with these options. It takes no turns.
-func NewDryReader(o resources.Options) *DryReader {
-	d := &DryReader{Reader: Reader{maxChunk: o.MaxChunkBytes}}
-	d.dry = d
-	return d
-}
+// NewDryReader returns a dry reader of an engine with these options.
+func NewDryReader(o resources.Options) *DryReader { return &DryReader{maxChunk: o.MaxChunkBytes} }
 
-// compare sets Loose if the link may decide which chunks are read as one.
-func (d *DryReader) compare(chunks []int, place func(k int) chunk.Range) {
-	if d.Measured && !d.Loose {
-		most := len(d.plan.Join(chunks, place, source.MinGap, MaxRun))
-		d.Loose = len(d.plan.Join(chunks, place, source.MaxGap, MaxRun)) != most
+// ForViews is Reader.ForViews.
+func (d *DryReader) ForViews() *TileCache {
+	if d.views == nil {
+		d.views = NewViewTiles(true)
 	}
+	return d.views
+}
+
+// Read notes what Reader.Read would read. masked is nil if the mask is not read.
+func (d *DryReader) Read(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, masked Sink) error {
+	list, n := passes(&a, box, bands, Nowhere{}, masked)
+	for i := range list[:n] {
+		p := &list[i]
+		if err := p.fault(d.pass(ctx, p)); err != nil {
+			return a.Fault(err)
+		}
+	}
+	return nil
+}
+
+// pass notes a part of the reads of an asset, as Reader.chunks makes them.
+func (d *DryReader) pass(ctx context.Context, of *pass) error {
+	p := &d.plan
+	if err := p.set(of, d.maxChunk); err != nil {
+		return err
+	}
+	p.wholly, d.Share.Key.Mask = d.Wholly, of.mask
+	if p.pieces != nil {
+		for _, list := range [...][]int{p.chunks.Chunks, p.chunks.Sparse} {
+			for _, i := range list {
+				d.decodedRows(i)
+			}
+		}
+		return nil
+	}
+	tiles := d.Share.Tiles
+	if resources.IsLarge(p.x) || p.x.Blocks != nil && d.Share.Order > 0 {
+		tiles = nil
+	}
+	err := d.divided(ctx, tiles)
+	if tiles != nil && fault.KindOf(err) != 0 {
+		return d.divided(ctx, nil)
+	}
+	return err
+}
+
+// divided notes the chunks that no tile has.
+func (d *DryReader) divided(ctx context.Context, tiles *TileCache) error {
+	p := &d.plan
+	p.divide(&d.Share, tiles, 0)
+	defer p.putBack(tiles)
+	err := d.decode(ctx)
+	for i := range p.own {
+		if c := &p.own[i]; c.open && err == nil {
+			tiles.Finish(c.t, false)
+			c.open = false
+		}
+	}
+	return err
+}
+
+// decode notes the reads of the chunks that this reader decodes.
+func (d *DryReader) decode(ctx context.Context) error {
+	p := &d.plan
+	if p.x.Blocks != nil {
+		return d.blocks(ctx)
+	}
+	runs, count := p.join(p.own, math.MaxInt64, d.Gap), 0
+	for _, run := range runs {
+		if err := tooLong(run, d.maxChunk); err != nil {
+			return err
+		}
+		d.fetched(run)
+		for range run.Chunks {
+			d.decoded(&p.own[count])
+			count++
+		}
+	}
+	if d.Measured && !d.Loose {
+		most := len(p.joined(p.own, source.MinGap))
+		d.Loose = len(p.joined(p.own, source.MaxGap)) != most
+	}
+	for _, i := range p.chunks.Sparse {
+		d.decoded(&neededChunk{i: i, place: p.x.Place(i)})
+	}
+	return nil
+}
+
+// blocks notes the reads of the array's reader, and the memory of all readers of arrays.
+func (d *DryReader) blocks(ctx context.Context) error {
+	p := &d.plan
+	planner := d.arrays.get(p.x.Blocks.Array, func(a chunk.BlockArray) chunk.BlockPlan {
+		if planner, ok := a.(chunk.BlockPlanner); ok {
+			return planner.Plan()
+		}
+		return nil
+	})
+	boxes := p.boxesOf(p.own)
+	if prefetcher, ok := planner.(chunk.Prefetcher); ok {
+		if err := prefetcher.Ahead(ctx, p.x.Blocks.Image, boxes); err != nil {
+			return err
+		}
+	}
+	for k, box := range boxes {
+		d.note(p.own[k].i, chunk.Range{}, ReadChunk{Decoded: p.x.DecodedBytes(p.own[k].i),
+			Held: int64(p.x.DecodedBytes(p.own[k].i)) + chunk.Spare})
+		if planner == nil {
+			d.Loose = true
+			continue
+		}
+		exact, err := planner.PlanBox(ctx, p.x.Blocks.Image, box, d.read)
+		if err != nil {
+			return err
+		}
+		held := int64(0)
+		for _, a := range d.arrays {
+			if a.reader != nil {
+				held += a.reader.Held()
+			}
+		}
+		d.Held, d.Loose = max(d.Held, held), d.Loose || !exact
+	}
+	return nil
 }
 
 // read notes a read of an array's file.
@@ -97,15 +219,18 @@ func (d *DryReader) fetched(run runs.Run) {
 	d.Runs = append(d.Runs, read)
 }
 
-// decoded notes that the first pixels of a chunk whose bytes lie at a place are decoded.
-func (d *DryReader) decoded(x *chunk.Index, i int, place chunk.Range, pixels int) {
-	n := x.DecodedBytes(i)
-	_, _, width := x.DecodedShape(i)
-	d.note(i, place, ReadChunk{Decoded: n, Rows: (pixels + width - 1) / width, Held: int64(n) + chunk.Spare})
+// decoded notes that the first pixels of a chunk are decoded.
+func (d *DryReader) decoded(c *neededChunk) {
+	x, pixels := d.plan.x, d.plan.pixels(c)
+	n := x.DecodedBytes(c.i)
+	_, _, width := x.DecodedShape(c.i)
+	d.note(c.i, c.place, ReadChunk{Decoded: n, Rows: (pixels + width - 1) / width, Held: int64(n) + chunk.Spare})
 }
 
 // decodedRows notes that the first rows of a chunk are decoded, in pieces.
-func (d *DryReader) decodedRows(x, pieces *chunk.Index, i, rows int) {
+func (d *DryReader) decodedRows(i int) {
+	x := d.plan.x
+	_, rows := d.plan.rowsOf(i)
 	place := x.Place(i)
 	if place.Len > 0 {
 		requests := (place.Len-1)/MaxRun + 1
@@ -113,49 +238,11 @@ func (d *DryReader) decodedRows(x, pieces *chunk.Index, i, rows int) {
 		d.Loose = d.Loose || requests > 1
 	}
 	bands, _, width := x.DecodedShape(i)
-	d.note(i, place, ReadChunk{Decoded: rows * bands * width * x.DType.Size(), Held: pieceBytes(x, pieces)})
+	d.note(i, place, ReadChunk{Decoded: rows * bands * width * x.DType.Size(), Held: pieceBytes(x, d.plan.pieces)})
 }
 
 // note adds a chunk whose bytes lie at a place.
 func (d *DryReader) note(i int, place chunk.Range, c ReadChunk) {
 	c.Chunk, c.Mask, c.Off, c.Len = i, d.Share.Key.Mask, place.Off, place.Len
 	d.Chunks = append(d.Chunks, c)
-}
-
-// dryArray is the dry run of a reader of an array.
-type dryArray struct {
-	dry  *DryReader
-	plan chunk.BlockPlan // nil for an array that has none: its reads are not known
-}
-
-// openDry returns the dry run of a new reader of an array.
-func (d *DryReader) openDry(a chunk.BlockArray) chunk.BlockReader {
-	reader := dryArray{dry: d}
-	if planner, ok := a.(chunk.BlockPlanner); ok {
-		reader.plan = planner.Plan()
-	}
-	return reader
-}
-
-// Ahead implements chunk.Prefetcher.
-func (a dryArray) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
-	if prefetcher, ok := a.plan.(chunk.Prefetcher); ok {
-		return prefetcher.Ahead(ctx, image, boxes)
-	}
-	return nil
-}
-
-// ReadBox implements chunk.BlockReader: it fills nothing, and notes the reads and the memory of all readers of arrays.
-func (a dryArray) ReadBox(ctx context.Context, _ []byte, image int64, b chunk.Box) (err error) {
-	exact, held := false, int64(0)
-	if a.plan != nil {
-		exact, err = a.plan.PlanBox(ctx, image, b, a.dry.read)
-	}
-	for _, r := range a.dry.arrays {
-		if plan := r.reader.(dryArray).plan; plan != nil {
-			held += plan.Held()
-		}
-	}
-	a.dry.Held, a.dry.Loose = max(a.dry.Held, held), a.dry.Loose || !exact
-	return err
 }

@@ -92,7 +92,7 @@ func TestDryReaderAgainstReader(t *testing.T) {
 			if err := r.Read(t.Context(), m.asset, box, bands, Nowhere{}, Nowhere{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := dry.Read(t.Context(), m.asset, box, bands, Nowhere{}, Nowhere{}); err != nil {
+			if err := dry.Read(t.Context(), m.asset, box, bands, Nowhere{}); err != nil {
 				t.Fatal(err)
 			}
 			checkRuns(t, dry, opener.ranges, header)
@@ -205,7 +205,7 @@ func TestDryReaderAsksAhead(t *testing.T) {
 		dry := NewDryReader(resources.Options{}.WithDefaults())
 		index := x.WithBlocks(chunk.Blocks{Array: array, Image: 7})
 		err := dry.Read(t.Context(), catalog.Asset{Index: index}, chunk.Box{B1: 3, Y0: 1, Y1: 3, X1: 2}, []int{2},
-			Nowhere{}, nil)
+			nil)
 		want := []chunk.Box{{B0: 2, B1: 3, Y0: 1, Y1: 3, X1: 4}}
 		if !errors.Is(err, failure) || !slices.Equal(asked, want) || (len(dry.Runs) > 0) != (failure == nil) {
 			t.Errorf("asked for %+v, %+v: %v", asked, dry.Runs, err)
@@ -224,7 +224,7 @@ func TestDryReaderOfArrays(t *testing.T) {
 		total += int64(i + 1)
 		index := x.WithBlocks(chunk.Blocks{Array: plannedArray{memoryArray{&image{}}, int64(i + 1), exact}, Image: 7})
 		dry.Reads = Reads{}
-		if err := dry.Read(t.Context(), catalog.Asset{Index: index}, box, []int{2}, Nowhere{}, nil); err != nil {
+		if err := dry.Read(t.Context(), catalog.Asset{Index: index}, box, []int{2}, nil); err != nil {
 			t.Fatal(err)
 		}
 		want := []ReadRange{{File: "tile", Off: 7, Len: 2, Requests: 1}}
@@ -236,7 +236,7 @@ func TestDryReaderOfArrays(t *testing.T) {
 	}
 	dry.Reads = Reads{}
 	index := x.WithBlocks(chunk.Blocks{Array: memoryArray{&image{}}})
-	err := dry.Read(t.Context(), catalog.Asset{Index: index}, box, []int{2}, Nowhere{}, nil)
+	err := dry.Read(t.Context(), catalog.Asset{Index: index}, box, []int{2}, nil)
 	if err != nil || len(dry.Runs) > 0 || !dry.Loose || dry.Held != total {
 		t.Errorf("an array without a plan: %v, %+v", err, dry.Reads)
 	}
@@ -250,7 +250,7 @@ func TestDryReaderOfPieces(t *testing.T) {
 			Codec: chunk.Deflate, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 5, Len: stored}}}
 		dry := NewDryReader(resources.Options{MaxChunkBytes: 200}.WithDefaults())
 		box := chunk.Box{B1: 1, Y0: 3, Y1: 40, X1: 2}
-		if err := dry.Read(t.Context(), catalog.Asset{Index: x}, box, nil, Nowhere{}, nil); err != nil {
+		if err := dry.Read(t.Context(), catalog.Asset{Index: x}, box, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		var runs []ReadRange
@@ -277,7 +277,7 @@ func TestDryReaderOfAnUnknownLink(t *testing.T) {
 		for _, measured := range []bool{false, true} {
 			dry := NewDryReader(resources.Options{}.WithDefaults())
 			dry.Measured = measured
-			err := dry.Read(t.Context(), catalog.Asset{Index: x}, chunk.Box{B1: 1, Y1: 2, X1: 1}, nil, Nowhere{}, nil)
+			err := dry.Read(t.Context(), catalog.Asset{Index: x}, chunk.Box{B1: 1, Y1: 2, X1: 1}, nil, nil)
 			if err != nil || dry.Loose != (measured && loose) {
 				t.Errorf("a gap of %d bytes, measured %v: loose %v, %v", gap, measured, dry.Loose, err)
 			}

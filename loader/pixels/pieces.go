@@ -29,7 +29,7 @@ func pieceBytes(x, pieces *chunk.Index) int64 {
 
 // inPieces decodes the chunks of the plan in pieces, one chunk after the other.
 func (w *walk) inPieces(ctx context.Context) error {
-	for _, list := range [...][]int{w.plan.Chunks, w.plan.Sparse} {
+	for _, list := range [...][]int{w.plan.chunks.Chunks, w.plan.chunks.Sparse} {
 		for _, i := range list {
 			if err := w.rows(ctx, i); err != nil {
 				return err
@@ -43,10 +43,6 @@ func (w *walk) inPieces(ctx context.Context) error {
 func (w *walk) rows(ctx context.Context, i int) error {
 	x, pieces := w.x, w.pieces
 	top, bottom := w.rowsOf(i)
-	if w.dry != nil {
-		w.dry.decodedRows(x, pieces, i, bottom)
-		return nil
-	}
 	read, rows, err := w.openRows(ctx, w.file, x, i)
 	if err != nil {
 		return err

@@ -22,35 +22,30 @@ const MaxRun = 4 << 20 // otherwise a worker's memory would grow with its larges
 // Reader reads windows of assets for one worker. It keeps its buffers between calls, so it is not
 // safe for concurrent use.
 type Reader struct {
-	opener      source.Opener
-	maxChunk    int
-	large       *resources.LargeChunks
-	Decoder     *chunk.Decoder
-	Clock       *resources.Clock // nil: time is not measured
-	plan        runs.Plan
-	indexes     freshness
-	Slot        *turns.Slot // the turn to use a processor of the goroutine that has the reader; nil: no turns
-	waits       bool        // for the bytes of remote files, without its turn
-	disk        source.DiskCache
-	Stored      []byte        // the bytes of one run, as stored in the file
-	Samples     []byte        // one decoded chunk, or a piece of one
-	parts       *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
-	Resample    Resampler
-	colours     []byte        // the bands of a window of colours, and their validity
-	probe       []byte        // see Probe
-	Share       Shared        // where decoded chunks of the current asset are shared
-	views       *TileCache    // chunks that several views of a sample need; nil before the first ones
-	ownChunks   []neededChunk // the chunks of a window that this reader decodes
-	otherChunks []neededChunk // those that other readers decode
-	boxes       []chunk.Box   // the boxes of an array that are read next
-	numbers     []int         // of the chunks that are read next
-	arrays      []arrayReader // of the arrays that were used last, the last used one first
-	recoded     *Recoded      // nil: chunks are decoded from files each time
-	version     uint64        // of the local file that is read: another one after it was rewritten; else 0
-	object      uint64        // the file that is read, for recoded; 0: its version is not known
-	frames      chunk.Index   // of the chunks of the current index that recoded has
-	below       *Reader       // of the sources of virtual rasters; nil before the first one
-	dry         *DryReader    // the reader itself, if it is dry; else nil
+	opener   source.Opener
+	maxChunk int
+	large    *resources.LargeChunks
+	Decoder  *chunk.Decoder
+	Clock    *resources.Clock // nil: time is not measured
+	plan     plan
+	indexes  freshness
+	Slot     *turns.Slot // the turn to use a processor of the goroutine that has the reader; nil: no turns
+	waits    bool        // for the bytes of remote files, without its turn
+	disk     source.DiskCache
+	Stored   []byte        // the bytes of one run, as stored in the file
+	Samples  []byte        // one decoded chunk, or a piece of one
+	parts    *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
+	Resample Resampler
+	colours  []byte     // the bands of a window of colours, and their validity
+	probe    []byte     // see Probe
+	Share    Shared     // where decoded chunks of the current asset are shared
+	views    *TileCache // chunks that several views of a sample need; nil before the first ones
+	arrays   lastArrays[chunk.BlockReader]
+	recoded  *Recoded    // nil: chunks are decoded from files each time
+	version  uint64      // of the local file that is read: another one after it was rewritten; else 0
+	object   uint64      // the file that is read, for recoded; 0: its version is not known
+	frames   chunk.Index // of the chunks of the current index that recoded has
+	below    *Reader     // of the sources of virtual rasters; nil before the first one
 }
 
 // NewReader returns a reader for one worker of an engine with these options.
@@ -135,35 +130,25 @@ func (r *Reader) Read(
 		}
 		defer file.Close()
 	}
-	r.Share.Key.Mask = false
-	mask := a.Index.Masking()
-	if mask == a.Index && masked != nil && mask.ChunkB > 1 { // the image's chunks have alpha in them
-		to, masked = both{to, masked}, nil
+	list, n := passes(&a, box, bands, to, masked)
+	for i := range list[:n] {
+		p := &list[i]
+		if err := p.fault(r.pass(ctx, file, p)); err != nil {
+			return err
+		}
 	}
-	if err := r.chunks(ctx, file, a.Index, box, bands, to); err != nil || masked == nil || mask == nil {
-		return err
-	}
-	// The mask comes last, because its sink fills masked pixels of the tensor, which the image's chunks
-	// would otherwise overwrite.
-	box, bands = maskBands(mask, box, bands)
-	if mask == a.Index {
-		return r.chunks(ctx, file, mask, box, bands, masked)
-	}
-	r.Share.Key.Mask = true
-	if a.MaskFile != nil {
-		return a.MaskFile.Fault(r.maskFile(ctx, a.MaskFile, box, bands, masked))
-	}
-	return InMask(r.chunks(ctx, file, mask, box, bands, masked))
+	return nil
 }
 
-// maskFile reads the chunks of a mask that lies beside the image.
-func (r *Reader) maskFile(ctx context.Context, a *catalog.Asset, box chunk.Box, bands []int, masked Sink) error {
-	file, err := r.open(ctx, a)
-	if err != nil {
-		return err
+// pass reads a part of an asset whose file is open.
+func (r *Reader) pass(ctx context.Context, file source.Reader, p *pass) (err error) {
+	if p.file != nil {
+		if file, err = r.open(ctx, p.file); err != nil {
+			return err
+		}
+		defer file.Close()
 	}
-	defer file.Close()
-	return r.chunks(ctx, file, a.Index, box, bands, masked)
+	return r.chunks(ctx, file, p)
 }
 
 // both is a Sink that puts chunks into two.
@@ -187,7 +172,7 @@ func maskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int)
 
 // open opens the file of an asset and checks that it is still the file that the index describes.
 func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, error) {
-	if r.object, r.version = 0, 0; a.Bytes != nil || r.dry != nil {
+	if r.object, r.version = 0, 0; a.Bytes != nil {
 		return a.Reader(), nil
 	}
 	file, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
@@ -228,7 +213,7 @@ func (r *Reader) waitForMemory(ctx context.Context, x *chunk.Index) (done func()
 
 // growSamples makes Samples large enough for any chunk of x.
 func (r *Reader) growSamples(x *chunk.Index) {
-	if n := x.MaxDecodedBytes() + chunk.Spare; r.dry == nil && cap(r.Samples) < n {
+	if n := x.MaxDecodedBytes() + chunk.Spare; cap(r.Samples) < n {
 		r.Samples = cast.Aligned(n)
 	}
 }

@@ -38,7 +38,7 @@ func TestRunsAreCheckedBeforeTheCacheIsAsked(t *testing.T) {
 	over := make(chan error, 1)
 	go func() {
 		far := []runs.Run{{Len: 1 << 62, Chunks: []int{0}}}
-		w := walk{Reader: r, file: file, x: &chunk.Index{}, box: chunk.Box{Y1: 1, X1: 1}, sink: Nowhere{}}
+		w := walk{Reader: r, plan: &plan{x: &chunk.Index{}, box: chunk.Box{Y1: 1, X1: 1}}, file: file, sink: Nowhere{}}
 		_, err := w.read(ctx, far, nil)
 		over <- err
 	}()
@@ -129,7 +129,7 @@ func TestArraysStayOpen(t *testing.T) {
 				opened[i]++
 			}
 			order = append(order, i)
-			if r.reader(&arrays[i]) != chunk.BlockReader(&arrays[i]) || arrays[i].opened != opened[i] {
+			if r.arrays.get(&arrays[i], r.openArray) != chunk.BlockReader(&arrays[i]) || arrays[i].opened != opened[i] {
 				t.Fatalf("reads of %v: array %d is opened %d times, want %d", order, i, arrays[i].opened, opened[i])
 			}
 		}

@@ -63,7 +63,7 @@ const viewBytes = 32 << 20
 // ForViews returns the reader's own cache of chunks that several views of a sample need.
 func (r *Reader) ForViews() *TileCache {
 	if r.views == nil {
-		r.views = NewViewTiles(r.dry != nil)
+		r.views = NewViewTiles(false)
 	}
 	return r.views
 }

@@ -14,42 +14,25 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// walk takes a reader through the chunks of an index that meet a box. A chunk comes from runs of a file, from an array,
-// or from another reader that shares it; a file's large chunk comes in pieces of rows. All go to the sink. A dry reader
-// takes the same way: it notes reads and chunks where others read and decode.
+// walk executes a plan: it takes a reader through the chunks of an index that meet a box. A chunk comes from runs of a
+// file, from an array, or from another reader that shares it; a file's large chunk comes in pieces of rows. All go to
+// the sink.
 type walk struct {
 	*Reader
-	file   source.Reader     // nil for an array
-	array  chunk.BlockReader // nil for a file
-	x      *chunk.Index
-	pieces *chunk.Index // of chunks that are decoded in pieces; nil if chunks are decoded whole
-	box    chunk.Box
-	sink   Sink
+	*plan
+	file  source.Reader     // nil for an array
+	array chunk.BlockReader // nil for a file
+	sink  Sink
 }
 
-// neededChunk is a chunk that a window needs, and its tile.
-type neededChunk struct {
-	i    int   // the chunk's number
-	t    *tile // nil if the chunk is not shared
-	open bool  // this reader decodes the chunk for all, and Finish is still to be called
-
-	place chunk.Range // the bytes that are read of it: see settle
-	alone bool        // they are its rows in the box, without the others
-}
-
-// chunks puts the chunks of index x that meet box into a sink. For arrays f is nil, because their readers open files
-// themselves.
-func (r *Reader) chunks(
-	ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to Sink,
-) error {
-	w := walk{Reader: r, file: f, x: x, box: box, sink: to}
-	unit := x // the index of what is decoded at once: of chunks, or of pieces
-	if !x.ChunkFits(r.maxChunk) {
-		if unit = x.InPieces(r.maxChunk); unit == nil {
-			return x.OverLimit(r.maxChunk)
-		}
-		w.pieces = unit
+// chunks puts the chunks of a pass into its sink. For arrays f is nil, because their readers open files themselves.
+func (r *Reader) chunks(ctx context.Context, f source.Reader, p *pass) error {
+	r.Share.Key.Mask = p.mask
+	if err := r.plan.set(p, r.maxChunk); err != nil {
+		return err
 	}
+	w := walk{Reader: r, plan: &r.plan, file: f, sink: p.sink}
+	unit := w.unit()
 	large := resources.IsLarge(unit)
 	if large {
 		done, err := r.waitForMemory(ctx, unit)
@@ -59,17 +42,16 @@ func (r *Reader) chunks(
 		defer done()
 	}
 	r.growSamples(unit)
-	r.plan.Reset(x, box, bands)
 	if w.pieces != nil {
 		return w.inPieces(ctx)
 	}
-	if x.Blocks != nil {
-		w.array = r.reader(x.Blocks.Array)
+	if w.x.Blocks != nil {
+		w.array = r.arrays.get(w.x.Blocks.Array, r.openArray)
 	}
 	tiles := r.Share.Tiles
 	// A shared chunk may be one that another worker decodes. That worker may itself wait for the room that this one
 	// holds, so waiting for it would be a deadlock. Chunks of arrays are not announced.
-	if large || x.Blocks != nil && r.Share.Order > 0 {
+	if large || w.x.Blocks != nil && r.Share.Order > 0 {
 		tiles = nil
 	}
 	err := w.decodeAll(ctx, tiles)
@@ -85,43 +67,17 @@ func (r *Reader) chunks(
 // decodeAll puts the chunks of the plan into the sink: first those that this reader decodes, then those that others
 // decode. In the other order two readers could each wait for a chunk of the other, forever.
 func (w *walk) decodeAll(ctx context.Context, tiles *TileCache) error {
-	own, others := w.divide(tiles)
+	w.divide(&w.Share, tiles, w.version)
 	defer w.putBack(tiles)
-	if err := w.decode(ctx, own); err != nil {
+	if err := w.decode(ctx, w.own); err != nil {
 		return err
 	}
-	for _, other := range others {
+	for _, other := range w.others {
 		if err := w.await(ctx, other); err != nil {
 			return err
 		}
 	}
 	return w.sparse(ctx)
-}
-
-// divide returns the chunks of the plan that this reader decodes, and those that others decode. The caller must call
-// putBack.
-func (w *walk) divide(tiles *TileCache) (own, others []neededChunk) {
-	// Grown once, because the dry reader of a window serves no other.
-	w.ownChunks, w.otherChunks = slices.Grow(w.ownChunks[:0], len(w.plan.Chunks)), w.otherChunks[:0]
-	key, order := w.Share.Key, w.Share.Order
-	for _, i := range w.plan.Chunks {
-		if tiles == nil {
-			w.ownChunks = append(w.ownChunks, neededChunk{i: i})
-			continue
-		}
-		key.Chunk = i
-		part := w.x.Box(i)
-		rows := part.Y1 - part.Y0
-		if order > 0 { // windows of a pool need all rows sooner or later
-			rows = min(w.box.Y1, part.Y1) - part.Y0
-		}
-		if t, decode := tiles.Get(key, w.version, w.x.DecodedBytes(i), order, rows); t == nil || decode {
-			w.ownChunks = append(w.ownChunks, neededChunk{i: i, t: t, open: decode})
-		} else {
-			w.otherChunks = append(w.otherChunks, neededChunk{i: i, t: t})
-		}
-	}
-	return w.ownChunks, w.otherChunks
 }
 
 // decode reads and decodes chunks: of the file in runs.
@@ -136,17 +92,7 @@ func (w *walk) decode(ctx context.Context, wants []neededChunk) error {
 		}
 		wants = rest
 	}
-	w.numbers = slices.Grow(w.numbers[:0], len(wants))
-	for i := range wants {
-		w.numbers = append(w.numbers, wants[i].i)
-		w.settle(&wants[i])
-	}
-	gap, place := source.Gap(w.file), func(k int) chunk.Range { return wants[k].place }
-	if w.dry != nil {
-		w.dry.compare(w.numbers, place)
-		gap = w.dry.Gap
-	}
-	for queue, rest := w.plan.Join(w.numbers, place, gap, MaxRun), wants; len(queue) > 0; {
+	for queue, rest := w.join(wants, w.file.Size(), source.Gap(w.file)), wants; len(queue) > 0; {
 		n := w.together(queue)
 		count, err := w.read(ctx, queue[:n], rest)
 		if err != nil {
@@ -194,11 +140,7 @@ func (w *walk) read(ctx context.Context, list []runs.Run, wants []neededChunk) (
 				return count, err
 			}
 			c := &wants[count]
-			var stored []byte // a dry reader has none
-			if w.dry == nil {
-				stored = w.Stored[begin+c.place.Off-run.Off:][:c.place.Len]
-			}
-			if err := w.chunk(stored, c); err != nil {
+			if err := w.chunk(w.Stored[begin+c.place.Off-run.Off:][:c.place.Len], c); err != nil {
 				return count, err
 			}
 			count++
@@ -218,12 +160,7 @@ func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
 		if err := w.allowed(run); err != nil {
 			return err
 		}
-		if total += run.Len; w.dry != nil {
-			w.dry.fetched(run)
-		}
-	}
-	if w.dry != nil {
-		return nil
+		total += run.Len
 	}
 	w.Stored = slices.Grow(w.Stored[:0], int(total))[:total]
 	w.Clock.Lap(resources.StageOther)
@@ -241,23 +178,6 @@ func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
 	})
 }
 
-// settle decides which bytes are read of a chunk: of an uncompressed one that no other window shares, the rows that the
-// box needs. A chunk that reaches past the file is read whole, which fails whatever rows are needed.
-func (w *walk) settle(c *neededChunk) {
-	c.place = w.x.Place(c.i)
-	if c.t != nil || w.dry != nil && w.dry.Wholly || w.dry == nil && c.place.Len > w.file.Size()-c.place.Off {
-		return
-	}
-	top, bottom := w.rowsOf(c.i)
-	c.place, c.alone = w.x.Rows(c.i, top, bottom)
-}
-
-// rowsOf returns the rows of chunk i, from top up to bottom, that the box needs.
-func (w *walk) rowsOf(i int) (top, bottom int) {
-	part := w.x.Box(i)
-	return max(w.box.Y0, part.Y0) - part.Y0, min(w.box.Y1, part.Y1) - part.Y0
-}
-
 // chunk decodes a chunk of the file and puts it into the sink. stored is nil for a sparse chunk.
 func (w *walk) chunk(stored []byte, c *neededChunk) error {
 	x := w.x
@@ -266,9 +186,7 @@ func (w *walk) chunk(stored []byte, c *neededChunk) error {
 		return nil
 	}
 	samples, pixels := w.memory(c), w.pixels(c)
-	if w.dry != nil {
-		w.dry.decoded(x, c.i, c.place, pixels)
-	} else if c.alone {
+	if c.alone {
 		top, bottom := w.rowsOf(c.i)
 		w.Decoder.DecodeRows(samples, stored, x, c.i, top, bottom)
 	} else if err := w.Decoder.DecodeFirst(samples, stored, x, c.i, pixels); err != nil {
@@ -280,38 +198,12 @@ func (w *walk) chunk(stored []byte, c *neededChunk) error {
 	return nil
 }
 
-// pixels returns how many of the first pixels of a chunk are decoded.
-func (w *walk) pixels(c *neededChunk) int {
-	if c.t == nil {
-		return needed(w.x, c.i, w.box)
-	}
-	// Whole rows, because the next window may lie anywhere in them.
-	part := w.x.Box(c.i)
-	_, _, width := w.x.DecodedShape(c.i)
-	return min(c.t.rows, part.Y1-part.Y0) * width
-}
-
-// memory returns where the samples of a chunk go. A dry reader has none.
+// memory returns where the samples of a chunk go.
 func (w *walk) memory(c *neededChunk) []byte {
-	switch {
-	case c.t != nil:
+	if c.t != nil {
 		return c.t.Samples
-	case w.dry != nil:
-		return nil
 	}
 	return w.Samples[:w.x.DecodedBytes(c.i)]
-}
-
-// needed returns how many of the first pixels of chunk i, row by row, a box needs that ends in the chunk or behind it.
-// Of a row whose last pixel in the image it needs, it needs the padding, too, and with it the end of a whole chunk.
-func needed(x *chunk.Index, i int, box chunk.Box) int {
-	part := x.Box(i)
-	_, _, width := x.DecodedShape(i)
-	last := width
-	if box.X1 < part.X1 {
-		last = box.X1 - part.X0
-	}
-	return (min(box.Y1, part.Y1)-part.Y0-1)*width + last
 }
 
 // finish puts a chunk that this reader has decoded into the sink, and lets others have it.
@@ -323,22 +215,6 @@ func (w *walk) finish(c *neededChunk, samples []byte) {
 	w.Clock.Decoded(len(samples))
 	w.sink.Put(w.x, c.i, samples)
 	w.Clock.Lap(resources.StageScatter)
-}
-
-// putBack puts back the tiles that divide got. It marks the others as failed, for which other readers would wait
-// forever.
-func (w *walk) putBack(tiles *TileCache) {
-	for _, list := range [...][]neededChunk{w.ownChunks, w.otherChunks} {
-		for _, c := range list {
-			if c.open {
-				tiles.Finish(c.t, true)
-			}
-			if c.t != nil {
-				tiles.Put(c.t)
-			}
-		}
-		clear(list) // the reader keeps the slice, which would otherwise keep evicted tiles alive
-	}
 }
 
 // await waits for a chunk that another reader decodes. If that failed, it decodes the chunk here, because the other
@@ -365,11 +241,11 @@ func (w *walk) await(ctx context.Context, other neededChunk) error {
 
 // sparse makes the chunks that the file leaves out.
 func (w *walk) sparse(ctx context.Context) error {
-	if len(w.plan.Sparse) == 0 {
+	if len(w.plan.chunks.Sparse) == 0 {
 		return nil
 	}
 	defer w.takeTurn()()
-	for _, i := range w.plan.Sparse {
+	for _, i := range w.plan.chunks.Sparse {
 		if err := w.Slot.Tick(ctx); err != nil {
 			return err
 		}
@@ -390,27 +266,12 @@ func (w *walk) isNear(run runs.Run) bool {
 	return w.disk.Has(object, source.Range{Off: start + run.Off, Len: run.Len})
 }
 
-// allowed checks a run. Offset and length come from the file's header, which may lie. They are checked before memory is
-// allocated, so a small hostile file cannot claim gigabytes.
+// allowed checks a run.
 func (w *walk) allowed(run runs.Run) error {
-	if w.dry == nil { // which has no file
-		if err := present(w.file, run); err != nil {
-			return err
-		}
+	if err := present(w.file, run); err != nil {
+		return err
 	}
-	if run.Len > int64(max(w.maxChunk, MaxRun)) {
-		return fault.At(fault.Limit, partOf(run), run.Off,
-			"%d stored bytes, over max_chunk, which is %d", run.Len, w.maxChunk)
-	}
-	return nil
-}
-
-// present checks that a run lies in file f.
-func present(f source.Reader, run runs.Run) error {
-	if !source.Fits(run.Off, run.Len, f.Size()) {
-		return fault.At(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
-	}
-	return nil
+	return tooLong(run, w.maxChunk)
 }
 
 // partOf names the chunks of a run in errors.
@@ -423,7 +284,7 @@ func partOf(run runs.Run) string {
 
 // recodes reports whether chunks of the walk are kept encoded.
 func (w *walk) recodes() bool {
-	return w.recoded != nil && w.object != 0 && w.dry == nil && slices.Contains(slowToDecode, w.x.Codec)
+	return w.recoded != nil && w.object != 0 && slices.Contains(slowToDecode, w.x.Codec)
 }
 
 // recall puts the chunks of wants into the sink that are kept encoded. It puts them first in wants, and returns the

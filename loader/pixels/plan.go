@@ -1,0 +1,227 @@
+package pixels
+
+import (
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/chunk/runs"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// pass is one part of the reads of an asset: the chunks of an index that meet a box and hold one of bands.
+type pass struct {
+	x     *chunk.Index
+	box   chunk.Box
+	bands []int // nil: the box says which
+	sink  Sink
+	mask  bool           // x is a mask of its own
+	file  *catalog.Asset // the file of a mask that lies beside the image; nil: the asset's
+}
+
+// passes returns the parts of the reads of a box of an asset: one, or two with a mask, which comes last, because its
+// sink fills masked pixels of the tensor, which the image's chunks would otherwise overwrite. masked is nil if the mask
+// is not read.
+func passes(a *catalog.Asset, box chunk.Box, bands []int, to, masked Sink) (list [2]pass, n int) {
+	image, mask := pass{x: a.Index, box: box, bands: bands, sink: to}, a.Index.Masking()
+	switch {
+	case mask == nil || masked == nil:
+		return [2]pass{image}, 1
+	case mask == a.Index && mask.ChunkB > 1: // the image's chunks have alpha in them
+		image.sink = both{to, masked}
+		return [2]pass{image}, 1
+	}
+	other := pass{x: mask, sink: masked, mask: mask != a.Index}
+	if other.box, other.bands = maskBands(mask, box, bands); other.mask && a.MaskFile != nil {
+		other.x, other.file = a.MaskFile.Index, a.MaskFile
+	}
+	return [2]pass{image, other}, 2
+}
+
+// fault adds the mask to a fault.
+func (p *pass) fault(err error) error {
+	switch {
+	case p.file != nil:
+		return p.file.Fault(err)
+	case p.mask:
+		return InMask(err)
+	}
+	return err
+}
+
+// plan says what is read and decoded for a box of an index. A Reader executes it and a DryReader notes it, so a forecast
+// is what a run does. It keeps its memory from box to box.
+type plan struct {
+	x      *chunk.Index
+	pieces *chunk.Index // of chunks that are decoded in pieces; nil if chunks are decoded whole
+	box    chunk.Box
+	wholly bool // other windows may share chunks, which are read whole then
+	chunks runs.Plan
+
+	own, others []neededChunk // see divide
+	numbers     []int         // of the chunks that are read next
+	boxes       []chunk.Box   // the boxes of an array that are read next
+}
+
+// neededChunk is a chunk that a window needs, and its tile.
+type neededChunk struct {
+	i    int   // the chunk's number
+	t    *tile // nil if the chunk is not shared
+	open bool  // this reader decodes the chunk for all, and Finish is still to be called
+
+	place chunk.Range // the bytes that are read of it: see settle
+	alone bool        // they are its rows in the box, without the others
+}
+
+// set plans a pass of a reader whose decoded chunks have at most maxChunk bytes.
+func (p *plan) set(of *pass, maxChunk int) error {
+	if p.x, p.box, p.pieces = of.x, of.box, nil; !p.x.ChunkFits(maxChunk) {
+		if p.pieces = p.x.InPieces(maxChunk); p.pieces == nil {
+			return p.x.OverLimit(maxChunk)
+		}
+	}
+	p.chunks.Reset(p.x, p.box, of.bands)
+	return nil
+}
+
+// unit returns the index of what is decoded at once: of chunks, or of pieces.
+func (p *plan) unit() *chunk.Index {
+	if p.pieces != nil {
+		return p.pieces
+	}
+	return p.x
+}
+
+// divide divides the chunks of the plan into those that this reader decodes, own, and those that others decode. The
+// caller must call putBack.
+func (p *plan) divide(share *Shared, tiles *TileCache, version uint64) {
+	// Grown once, because the dry reader of a window serves no other.
+	p.own, p.others = slices.Grow(p.own[:0], len(p.chunks.Chunks)), p.others[:0]
+	key, order := share.Key, share.Order
+	for _, i := range p.chunks.Chunks {
+		if tiles == nil {
+			p.own = append(p.own, neededChunk{i: i})
+			continue
+		}
+		key.Chunk = i
+		part := p.x.Box(i)
+		rows := part.Y1 - part.Y0
+		if order > 0 { // windows of a pool need all rows sooner or later
+			rows = min(p.box.Y1, part.Y1) - part.Y0
+		}
+		if t, decode := tiles.Get(key, version, p.x.DecodedBytes(i), order, rows); t == nil || decode {
+			p.own = append(p.own, neededChunk{i: i, t: t, open: decode})
+		} else {
+			p.others = append(p.others, neededChunk{i: i, t: t})
+		}
+	}
+}
+
+// putBack puts back the tiles that divide got. It marks the others as failed, for which other readers would wait
+// forever.
+func (p *plan) putBack(tiles *TileCache) {
+	for _, list := range [...][]neededChunk{p.own, p.others} {
+		for _, c := range list {
+			if c.open {
+				tiles.Finish(c.t, true)
+			}
+			if c.t != nil {
+				tiles.Put(c.t)
+			}
+		}
+		clear(list) // the plan keeps the slice, which would otherwise keep evicted tiles alive
+	}
+}
+
+// join returns the runs that fetch chunks, for which it settles what is read of each. size is the size of the file.
+func (p *plan) join(wants []neededChunk, size, gap int64) []runs.Run {
+	p.numbers = slices.Grow(p.numbers[:0], len(wants))
+	for i := range wants {
+		p.numbers = append(p.numbers, wants[i].i)
+		p.settle(&wants[i], size)
+	}
+	return p.joined(wants, gap)
+}
+
+// joined is join for chunks that are settled.
+func (p *plan) joined(wants []neededChunk, gap int64) []runs.Run {
+	return p.chunks.Join(p.numbers, func(k int) chunk.Range { return wants[k].place }, gap, MaxRun)
+}
+
+// settle decides which bytes are read of a chunk: of an uncompressed one that no other window shares, the rows that the
+// box needs. A chunk that reaches past the file is read whole, which fails whatever rows are needed.
+func (p *plan) settle(c *neededChunk, size int64) {
+	c.place = p.x.Place(c.i)
+	if c.t != nil || p.wholly || c.place.Len > size-c.place.Off {
+		return
+	}
+	top, bottom := p.rowsOf(c.i)
+	c.place, c.alone = p.x.Rows(c.i, top, bottom)
+}
+
+// rowsOf returns the rows of chunk i, from top up to bottom, that the box needs.
+func (p *plan) rowsOf(i int) (top, bottom int) {
+	part := p.x.Box(i)
+	return max(p.box.Y0, part.Y0) - part.Y0, min(p.box.Y1, part.Y1) - part.Y0
+}
+
+// pixels returns how many of the first pixels of a chunk are decoded.
+func (p *plan) pixels(c *neededChunk) int {
+	if c.t == nil {
+		return needed(p.x, c.i, p.box)
+	}
+	// Whole rows, because the next window may lie anywhere in them.
+	part := p.x.Box(c.i)
+	_, _, width := p.x.DecodedShape(c.i)
+	return min(c.t.rows, part.Y1-part.Y0) * width
+}
+
+// needed returns how many of the first pixels of chunk i, row by row, a box needs that ends in the chunk or behind it.
+// Of a row whose last pixel in the image it needs, it needs the padding, too, and with it the end of a whole chunk.
+func needed(x *chunk.Index, i int, box chunk.Box) int {
+	part := x.Box(i)
+	_, _, width := x.DecodedShape(i)
+	last := width
+	if box.X1 < part.X1 {
+		last = box.X1 - part.X0
+	}
+	return (min(box.Y1, part.Y1)-part.Y0-1)*width + last
+}
+
+// boxOf returns the box that is read for a chunk of an array: only its rows inside the window's box, all columns. A
+// chunk that is shared or has several bands is read as a whole.
+func (p *plan) boxOf(c *neededChunk) chunk.Box {
+	part := p.x.Box(c.i)
+	// With more bands, such rows would not be contiguous in memory.
+	if c.t == nil && part.B1-part.B0 == 1 {
+		part.Y0, part.Y1 = max(part.Y0, p.box.Y0), min(part.Y1, p.box.Y1)
+	}
+	return part
+}
+
+// boxesOf returns the boxes that are read for chunks of an array.
+func (p *plan) boxesOf(wants []neededChunk) []chunk.Box {
+	p.boxes = p.boxes[:0]
+	for i := range wants {
+		p.boxes = append(p.boxes, p.boxOf(&wants[i]))
+	}
+	return p.boxes
+}
+
+// tooLong returns an error for a run that no chunk can have. Offset and length come from the file's header, which may
+// lie. They are checked before memory is allocated, so a small hostile file cannot claim gigabytes.
+func tooLong(run runs.Run, maxChunk int) error {
+	if run.Len <= int64(max(maxChunk, MaxRun)) {
+		return nil
+	}
+	return fault.At(fault.Limit, partOf(run), run.Off, "%d stored bytes, over max_chunk, which is %d", run.Len, maxChunk)
+}
+
+// present checks that a run lies in file f.
+func present(f source.Reader, run runs.Run) error {
+	if !source.Fits(run.Off, run.Len, f.Size()) {
+		return fault.At(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
+	}
+	return nil
+}
