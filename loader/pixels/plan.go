@@ -215,7 +215,8 @@ func tooLong(run runs.Run, maxChunk int) error {
 	if run.Len <= int64(max(maxChunk, MaxRun)) {
 		return nil
 	}
-	return fault.At(fault.Limit, partOf(run), run.Off, "%d stored bytes, over max_chunk, which is %d", run.Len, maxChunk)
+	return fault.At(fault.Limit, partOf(run), run.Off, "%d stored bytes, over max_chunk, which is %d", run.Len,
+		maxChunk)
 }
 
 // present checks that a run lies in file f.
