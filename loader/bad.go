@@ -125,7 +125,7 @@ func (p *Pending) fill(k int) {
 			p.batch.Valid[k] = true
 		}
 	}
-	if !p.batch.Valid[k] && p.engine.spec.IDs { // its only member is not a field
+	if !p.batch.Valid[k] && len(p.engine.spec.Only) > 0 { // "id" is not a field
 		p.clearRow(k)
 	}
 }
@@ -173,7 +173,9 @@ func (e *Engine) atSample(ctx context.Context, draw shuffle.Draw, epoch uint64, 
 func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 	bad := p.draws[k]
 	for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
-		p.draws[k] = p.engine.plan.Substitute(bad, attempt)
+		if p.draws[k], err = p.engine.Substitute(p.ctx, p.ticket, bad, attempt); err != nil {
+			return false, err
+		}
 		p.forget(k)
 		err = nil
 		for u := range p.units(k) {

@@ -17,14 +17,17 @@ import (
 // columnsOf returns the kinds of the columns of a group: first the metadata columns, in the order of the spec, then the
 // others in the order of batches.
 func (e *Engine) columnsOf(g *group) (list []columnKind) {
-	if e.spec.IDs {
-		return []columnKind{{reads: true, bytes: valueBytes, of: e.idColumn}}
-	}
 	lead := g.lead()
 	times, views := max(lead.steps, 1), len(lead.ofViews())
 	for i, v := range lead.values {
 		list = append(list, columnKind{reads: true, bytes: (valueBytes + v.listBytes()) * max(lead.valueSteps(v), 1),
 			of: func(p *Pending) batchColumn { return e.valueColumn(p, i) }})
+	}
+	if len(e.spec.Only) > 0 {
+		if slices.Contains(e.spec.Only, spec.IDMember) {
+			list = append(list, columnKind{reads: true, bytes: valueBytes, of: e.idColumn})
+		}
+		return list
 	}
 	if len(lead.vectors) > 0 {
 		list = append(list, columnKind{reads: true, of: e.vectorsColumn}) // the layout has room for them
@@ -131,7 +134,7 @@ func (d *dataset) valueSteps(v valueField) int {
 	return d.steps
 }
 
-// idColumn returns the names of the samples of Spec.IDs.
+// idColumn returns what the samples are called.
 func (e *Engine) idColumn(p *Pending) batchColumn {
 	field := valueField{name: spec.IDMember, kind: catalog.Text}
 	names := slices.Repeat([]catalog.Value{{Null: true}}, p.batch.Rows)

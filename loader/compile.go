@@ -43,10 +43,10 @@ func (g *group) compile(e *Engine) error {
 	if err := e.checkValidity(g); err != nil {
 		return err
 	}
-	if e.spec.Windows && len(lead.rasters) == 0 && !e.spec.IDs {
+	if e.spec.Windows && len(lead.rasters) == 0 && len(e.spec.Only) == 0 {
 		return errors.New("spec: windows is true, and no field is a raster")
 	}
-	if e.spec.Geo && len(lead.rasters) == 0 && !e.spec.IDs {
+	if e.spec.Geo && len(lead.rasters) == 0 && len(e.spec.Only) == 0 {
 		return errors.New("spec: geo is true, and no field is a raster")
 	}
 	g.columns = e.columnsOf(g)
@@ -295,7 +295,7 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 		return err
 	}
 	e.plan, err = shuffle.NewPlan(shuffle.Spec{Seed: e.spec.Seed, Shuffle: e.spec.Shuffle, Source: top,
-		Take: e.spec.Take, Batch: int64(e.spec.BatchSize)})
+		Take: e.spec.Take, Batch: int64(e.spec.BatchSize), Drops: e.spec.Cut().Drops()})
 	if err != nil {
 		return fmt.Errorf("spec: %w", err)
 	}
@@ -303,16 +303,35 @@ func (e *Engine) compile(ctx context.Context, open rows.Opener) error {
 	if err := e.setClasses(ctx); err != nil {
 		return err
 	}
-	if e.spec.IDs { // the samples are found, and nothing else of them is read
-		for _, d := range e.sets {
-			d.rasters, d.values, d.vectors, d.views = nil, nil, nil, nil
-		}
-	} else if err := e.addSizes(); err != nil {
+	if len(e.spec.Only) > 0 {
+		err = e.keepOnly(e.spec.Only)
+	} else {
+		err = e.addSizes()
+	}
+	if err != nil {
 		return err
 	}
 	for _, g := range e.groups {
 		if err := g.compile(e); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// keepOnly leaves the fields of Spec.Only, once the samples are found.
+func (e *Engine) keepOnly(names []string) error {
+	for _, d := range e.sets {
+		d.rasters, d.vectors, d.views = nil, nil, nil
+		d.values = slices.DeleteFunc(d.values, func(v valueField) bool {
+			return v.name == spec.IDMember || !slices.Contains(names, v.name)
+		})
+		for _, name := range names {
+			there := slices.ContainsFunc(d.values, func(v valueField) bool { return v.name == name })
+			if !there && name != spec.IDMember {
+				return fmt.Errorf("spec: only: %q is neither %q nor a field that is a metadata column", name,
+					spec.IDMember)
+			}
 		}
 	}
 	return nil

@@ -119,9 +119,7 @@ func (g *group) lead() *dataset { return g.sets[0] }
 
 // inOrder visits raster fields and metadata columns in the order of the spec.
 func (g *group) inOrder(e *Engine, raster, value func(i int)) {
-	if e.spec.IDs {
-		return
-	}
+	only := len(e.spec.Only) > 0
 	r, v, values := 0, 0, g.lead().values
 	for i := range spec.RowFields(e.spec.Fields) {
 		if v < len(values) && values[v].column == i {
@@ -129,7 +127,9 @@ func (g *group) inOrder(e *Engine, raster, value func(i int)) {
 			v++
 			continue
 		}
-		raster(r)
+		if !only {
+			raster(r)
+		}
 		r++
 	}
 }

@@ -350,6 +350,10 @@ func (e *Engine) Trim() {
 	}
 }
 
+// Rest closes the files of weights that no ticket draws by. Call it when nobody takes batches any more; the next ticket
+// with weights opens them again.
+func (e *Engine) Rest() { e.weighed.rest() }
+
 // ID returns the name of a row of the table behind a dataset of the plan: see catalog.Table.ID,
 // also for its errors. dataset is less than shuffle.Plan.Datasets, row less than the length of its
 // table.

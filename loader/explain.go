@@ -12,7 +12,7 @@ import (
 
 // Explain describes the rows of a ticket: the assets, windows and chunks of each, and with weights the probability of
 // the sample, without reading a pixel. Faults of a sample are in its row; its substitute is ExplainDraw of
-// shuffle.Plan.Substitute. Explain returns only errors that no bad-sample policy covers.
+// Engine.Substitute. Explain returns only errors that no bad-sample policy covers.
 func (e *Engine) Explain(ctx context.Context, t steps.Ticket) ([]dryrun.Row, error) {
 	if _, err := e.check(t); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (e *Engine) Explain(ctx context.Context, t steps.Ticket) ([]dryrun.Row, err
 	return rows, nil
 }
 
-// ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute). Faults of the sample are in
+// ExplainDraw is Explain for one sample, such as a substitute (Substitute). Faults of the sample are in
 // the result; it returns only errors that no bad-sample policy covers.
 func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (dryrun.Row, error) {
 	set := e.set(&draw)

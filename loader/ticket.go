@@ -41,6 +41,7 @@ func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pendin
 	if !e.queue.put(pending) {
 		pending.finish(ErrClosed)
 	} else if draws {
+		e.weighed.wake()
 		go pending.weigh()
 	}
 	return pending

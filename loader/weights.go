@@ -34,6 +34,7 @@ type weighed struct {
 	// mu guards the fields below, and is not held while a file is opened, read or closed.
 	mu     sync.Mutex
 	open   []*openWeights // the last used one last
+	kept   int            // how many may stay open: none at rest, when cancelled tickets may still draw
 	closed bool
 }
 
@@ -89,6 +90,21 @@ func (e *Engine) chances(ctx context.Context, t steps.Ticket) (samples []int64, 
 	return samples, chances, err
 }
 
+// Substitute returns the draw that replaces one of a ticket whose sample is bad: by the ticket's weights, if it has any
+// (shuffle.Plan.Substitute, shuffle.Plan.SubstituteByWeight).
+func (e *Engine) Substitute(ctx context.Context, t steps.Ticket, d shuffle.Draw, attempt int) (shuffle.Draw, error) {
+	if t.Weights == nil {
+		return e.plan.Substitute(d, attempt), nil
+	}
+	err := e.weighed.use(func() error {
+		return e.withWeights(ctx, t, func(w *shuffle.RowWeights) (err error) {
+			d, err = e.plan.SubstituteByWeight(ctx, d, attempt, w)
+			return err
+		})
+	})
+	return d, err
+}
+
 // withWeights calls do with the open weights of a ticket.
 func (e *Engine) withWeights(ctx context.Context, t steps.Ticket, do func(*shuffle.RowWeights) error) error {
 	opened, err := e.weighed.get(ctx, e, t.Weights)
@@ -124,13 +140,13 @@ func (w *weighed) get(ctx context.Context, e *Engine, asked *steps.Weights) (*op
 	}
 	opened := &openWeights{hash: asked.Hash, file: file, users: 2}
 	if err = opened.load(ctx, e.options.Workers); err != nil {
-		_ = file.Close()
+		_ = source.Drop(file)
 		return nil, err
 	}
 	w.mu.Lock()
 	w.open = append(w.open, opened)
 	var oldest *openWeights
-	if len(w.open) > maxOpenWeights {
+	if len(w.open) > w.kept {
 		oldest = w.open[0]
 		w.open = slices.Delete(w.open, 0, 1)
 	}
@@ -162,7 +178,7 @@ func (w *weighed) release(o *openWeights) {
 	last := o.users == 0
 	w.mu.Unlock()
 	if last {
-		_ = o.file.Close()
+		_ = source.Drop(o.file)
 	}
 }
 
@@ -208,8 +224,23 @@ func (w *weighed) close() {
 	w.closed = true
 	w.mu.Unlock()
 	w.running.Wait()
-	for _, o := range w.open {
+	w.rest()
+}
+
+// wake lets the files of tickets that come stay open.
+func (w *weighed) wake() {
+	w.mu.Lock()
+	w.kept = maxOpenWeights
+	w.mu.Unlock()
+}
+
+// rest closes the files that no ticket draws by.
+func (w *weighed) rest() {
+	w.mu.Lock()
+	open := w.open
+	w.open, w.kept = nil, 0
+	w.mu.Unlock()
+	for _, o := range open {
 		w.release(o)
 	}
-	w.open = nil
 }

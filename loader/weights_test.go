@@ -222,6 +222,7 @@ func TestManyWeights(t *testing.T) {
 		ticket.Weights = writeWeights(t, weights...)
 		tickets = append(tickets, ticket)
 	}
+	e.weighed.wake()
 	var draws sync.WaitGroup
 	for worker := range 8 {
 		draws.Go(func() {
@@ -241,6 +242,16 @@ func TestManyWeights(t *testing.T) {
 	}
 	if open != maxOpenWeights {
 		t.Errorf("%d files are open", open)
+	}
+	e.Rest()
+	for path, n := range o.open {
+		if n != 0 {
+			t.Errorf("%s: %d times open at rest", path, n)
+		}
+	}
+	samples, err := e.weigh(t.Context(), tickets[3])
+	if path := tickets[3].Weights.Path; err != nil || !slices.Equal(samples, []int64{3, 3}) || o.open[path] != 0 {
+		t.Errorf("samples %v at rest, the file %d times open: %v", samples, o.open[path], err)
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)

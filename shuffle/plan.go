@@ -17,8 +17,10 @@ type Spec struct {
 	// Windows and transforms are random in both cases.
 	Shuffle bool
 	Source  Source
-	// Batch is the number of positions of a global batch. It is needed for Sampler.Sides alone.
+	// Batch is the number of positions of a global batch. Sampler.Sides and Drops need it.
 	Batch int64
+	// Drops says that an epoch ends with its last whole batch. Plan.Weigh alone looks at it.
+	Drops bool
 	// Take replaces the number of positions of an epoch; 0 keeps the source's own. Draws go on from
 	// one epoch to the next, so the source gives every sample once before it repeats one. Over a
 	// mixture with Batch or Block it must be a whole number of these.
@@ -104,6 +106,7 @@ type Plan struct {
 	shuffle bool
 	seed    uint64
 	batch   int64 // positions of a global batch, or 0
+	drops   bool  // the positions behind the last whole batch never come
 	take    int64 // positions of an epoch, or 0
 	nodes   []node
 	leaves  []leafDataset
@@ -126,7 +129,7 @@ type leafDataset struct {
 
 // NewPlan compiles a spec. The spec's slices are kept and must not be changed.
 func NewPlan(s Spec) (*Plan, error) {
-	pl := &Plan{shuffle: s.Shuffle, seed: s.Seed, batch: s.Batch}
+	pl := &Plan{shuffle: s.Shuffle, seed: s.Seed, batch: s.Batch, drops: s.Drops && s.Batch > 0}
 	if _, err := pl.add(s.Source, s.Seed, 0); err != nil {
 		return nil, err
 	}

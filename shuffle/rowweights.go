@@ -164,7 +164,8 @@ func (w *RowWeights) at(ctx context.Context, hash uint64, buffer *[4 * weightBlo
 
 // Weigh returns the sample of each row of a ticket, drawn by weight, and -1 for padding. The weights are of the samples
 // of an epoch, or of the items if these have equally many samples. With once, an epoch has each sample once, and what
-// it has more is drawn. The plan must be of one dataset, without visits and places on the ground.
+// it has more is drawn; positions that Spec.Drops leaves out do not count. The plan must be of one dataset, without
+// visits and places on the ground.
 func (pl *Plan) Weigh(ctx context.Context, t steps.Ticket, w *RowWeights, once bool) ([]int64, error) {
 	lf := &pl.leaves[0]
 	perWeight, err := pl.samplesOf(w)
@@ -174,30 +175,53 @@ func (pl *Plan) Weigh(ctx context.Context, t steps.Ticket, w *RowWeights, once b
 	case len(t.Positions) > 0:
 		return nil, fmt.Errorf("weights of rows, and a ticket that names positions")
 	}
-	if once && pl.Len() <= lf.n {
-		return nil, fmt.Errorf("an epoch of %d samples has no room for each of %d once and others by weight: take more",
-			pl.Len(), lf.n)
+	given := pl.Len()
+	if pl.drops {
+		given -= given % pl.batch
 	}
-	order := NewOrder(splitmix.Hash(pl.seed, domainOnce), t.Epoch, pl.Len(), pl.shuffle)
+	if once && (pl.Len() <= lf.n || given < lf.n) {
+		return nil, fmt.Errorf("an epoch of %d samples has no room for each of %d once and others by weight: take more",
+			given, lf.n)
+	}
+	order := NewOrder(splitmix.Hash(pl.seed, domainOnce), t.Epoch, given, pl.shuffle)
 	samples, buffer := make([]int64, t.Rows()), new([4 * weightBlock]byte)
 	for k := range samples {
 		p := t.Position(k, pl.Len())
 		if samples[k] = -1; p < 0 {
 			continue
 		}
-		if once {
+		if once && p < given {
 			if samples[k] = order.At(p); samples[k] < lf.n {
 				continue
 			}
 		}
-		hash := splitmix.Hash(pl.seed, domainRow, t.Epoch, uint64(p))
-		row, err := w.at(ctx, splitmix.Further(hash, 0), buffer)
-		if err != nil {
+		if samples[k], err = w.sample(ctx, pl.seed, t.Epoch, p, perWeight, buffer); err != nil {
 			return nil, err
 		}
-		samples[k] = row*perWeight + splitmix.Below64(splitmix.Further(hash, 1), perWeight)
 	}
 	return samples, nil
+}
+
+// sample draws the sample at a position. Each weight is of perWeight samples.
+func (w *RowWeights) sample(ctx context.Context, seed, epoch uint64, position, perWeight int64,
+	buffer *[4 * weightBlock]byte) (int64, error) {
+	hash := splitmix.Hash(seed, domainRow, epoch, uint64(position))
+	row, err := w.at(ctx, splitmix.Further(hash, 0), buffer)
+	return row*perWeight + splitmix.Below64(splitmix.Further(hash, 1), perWeight), err
+}
+
+// SubstituteByWeight is Substitute for a sample that was drawn by weight: the same weights draw its substitute.
+func (pl *Plan) SubstituteByWeight(ctx context.Context, d Draw, attempt int, w *RowWeights) (Draw, error) {
+	perWeight, err := pl.samplesOf(w)
+	if err != nil {
+		return d, err
+	}
+	d = pl.Substitute(d, attempt)
+	d.Sample, err = w.sample(ctx, d.Seed, d.Epoch, d.Position, perWeight, new([4 * weightBlock]byte))
+	if err == nil {
+		pl.leaves[d.Dataset].fill(&d)
+	}
+	return d, err
 }
 
 // Chance returns the chance of a sample in each draw by weight.
@@ -226,8 +250,8 @@ func (pl *Plan) samplesOf(w *RowWeights) (int64, error) {
 		return 0, fmt.Errorf("weights of rows are for one dataset, not for a mixture or strata")
 	case w.n == lf.n:
 		return 1, nil
-	case w.n == lf.runs.Items() && lf.n == w.n*lf.runs.Count(0):
-		return lf.runs.Count(0), nil
+	case w.n == lf.runs.items && lf.runs.ends == nil:
+		return lf.runs.each, nil
 	}
 	return 0, fmt.Errorf("%d weights for %d samples of %d rows", w.n, lf.n, lf.runs.Items())
 }

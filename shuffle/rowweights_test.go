@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/splitmix"
@@ -97,14 +98,37 @@ func TestRowWeightVectors(t *testing.T) {
 		Seed, Epoch uint64
 		Each        int64
 		Once        bool
-		Take        int64
+		Take, Drop  int64
 		Weights     []float32
 		At          []int64
 	}](t, "row_weights") {
 		plan, ticket := rowsOf(t, v.Seed, len(v.Weights), v.Each, v.Take), steps.StepTicket(v.Epoch, 0, len(v.At), 0, 1)
+		plan.batch, plan.drops = v.Drop, v.Drop > 0
 		got, err := plan.Weigh(t.Context(), ticket, rowWeights(t, v.Weights), v.Once)
 		if err != nil || !slices.Equal(got, v.At) {
 			t.Errorf("seed %d: %v, want %v: %v", v.Seed, got, v.At, err)
+		}
+	}
+}
+
+// TestSubstituteByWeightVectors: substitutes of samples that were drawn by weight are those of testdata/order.json.
+func TestSubstituteByWeightVectors(t *testing.T) {
+	for _, v := range list[struct {
+		Seed, Epoch uint64
+		Each, Take  int64
+		Weights     []float32
+		P, Sample   int64
+		Attempt     int
+	}](t, "substitutes_by_weight") {
+		plan, weights := rowsOf(t, v.Seed, len(v.Weights), v.Each, v.Take), rowWeights(t, v.Weights)
+		draw := plan.At(v.Epoch, v.P)
+		got, err := plan.SubstituteByWeight(t.Context(), draw, v.Attempt, weights)
+		if err != nil || got.Sample != v.Sample || got.Item != v.Sample/v.Each {
+			t.Errorf("%+v: %+v: %v", v, got, err)
+		}
+		uniform := plan.Substitute(draw, v.Attempt)
+		if got.Seed != uniform.Seed || got.Transform != uniform.Transform || got.Attempt != v.Attempt {
+			t.Errorf("%+v: %+v is not of the attempt's seed: %+v", v, got, uniform)
 		}
 	}
 }
@@ -146,6 +170,22 @@ func TestChangedWeightVectors(t *testing.T) {
 				t.Errorf("seed %d: sample %d at position %d of epoch %d, want %d", v.Seed, got, at[1], at[0], at[2])
 			}
 		}
+	}
+}
+
+// TestWeightsOfRowsWithOtherCounts: rows with unequally many windows have no weights of rows, also if their mean is the
+// count of the first.
+func TestWeightsOfRowsWithOtherCounts(t *testing.T) {
+	counts := []int64{2, 1, 3}
+	runs, err := NewRuns(3, func(item int64) int64 { return counts[item] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampler := Sampler{Kind: &Grid{H: 1, W: 1, StrideY: 1, StrideX: 1, AlignY: 1, AlignX: 1}, Runs: runs}
+	plan := mustPlan(t, Spec{Source: Source{Dataset: &Dataset{Items: 3, Sampler: sampler}}})
+	_, err = plan.Weigh(t.Context(), steps.StepTicket(0, 0, 6, 0, 1), rowWeights(t, []float32{1, 1, 1}), false)
+	if err == nil || !strings.Contains(err.Error(), "3 weights for 6 samples") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -60,6 +60,7 @@ func TestStateVectors(t *testing.T) {
 		Epoch       uint64
 		Samples     int64
 		Note, Error string
+		Held        bool // weights or means
 	}
 	var cases []struct {
 		State, Now  steps.State
@@ -80,6 +81,9 @@ func TestStateVectors(t *testing.T) {
 			}
 			if err != nil {
 				continue
+			}
+			if held := len(next.Weights) > 0 || next.Scores != nil; held != want.Held {
+				t.Errorf("case %d, strict %t: weights or means %t", i, strict, held)
 			}
 			if next.Epoch != want.Epoch || next.Samples != want.Samples || note != want.Note || next.Run != c.Now.Run {
 				t.Errorf("case %d, strict %t: epoch %d, %d samples, %q, not %+v",

@@ -25,6 +25,20 @@ type Reader interface {
 	Close() error
 }
 
+// Dropper is a Reader that its opener keeps open after Close, for the next Open. Drop closes it for good.
+type Dropper interface {
+	Reader
+	Drop() error
+}
+
+// Drop closes the reader of a file that hardly anybody opens again.
+func Drop(r Reader) error {
+	if d, ok := r.(Dropper); ok {
+		return d.Drop()
+	}
+	return r.Close()
+}
+
 // Timed is a Reader that knows when its object was last modified, as of Open. Readers of Files are
 // Timed.
 type Timed interface {

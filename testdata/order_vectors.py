@@ -1040,44 +1040,81 @@ def substitutes():
             }  # fmt: skip
 
 
-def by_weight(seed, epoch, each, once, take, weights, positions):
-    """The samples at positions, drawn by weights of rows, of which each has so many samples."""
-    n = len(weights) * each
+def whole_weights(weights):
+    """Weights as whole numbers, as docs/order.md has them."""
     top, scale = max(map(Fraction, weights)), Fraction(1)
     while top * scale >= 1:
         scale /= 2
     while top * scale < Fraction(1, 2):
         scale *= 2
     bits = min(36, 62 - len(bin(len(weights))) + 2)
-    whole = [max(floor(Fraction(w) * scale * 2**bits), 1) if w else 0 for w in weights]
-    first = permute(hashed(seed, 20), (1, epoch), take or n, range(take or n))
+    return [max(floor(Fraction(w) * scale * 2**bits), 1) if w else 0 for w in weights]
+
+
+def by_weight(seed, epoch, each, once, take, weights, positions, drop=0):
+    """The samples at positions, drawn by weights of rows, of which each has so many samples.
+
+    With drop, what is left of an epoch after batches of so many positions never comes.
+    """
+    n, whole = len(weights) * each, whole_weights(weights)
+    given = take or n
+    if drop:
+        given = given // drop * drop
+    first = permute(hashed(seed, 20), (1, epoch), given, range(given))
     for p in positions:
         if once and first[p] < n:
             yield first[p]
             continue
-        place, row = below(hashed(seed, 19, epoch, p, 0), sum(whole)), 0
-        while place >= whole[row]:
-            place -= whole[row]
-            row += 1
-        yield row * each + below(hashed(seed, 19, epoch, p, 1), each)
+        yield one_by_weight(seed, epoch, p, each, whole)
+
+
+def one_by_weight(seed, epoch, p, each, whole):
+    """The sample at a position, drawn by whole weights of rows."""
+    place, row = below(hashed(seed, 19, epoch, p, 0), sum(whole)), 0
+    while place >= whole[row]:
+        place -= whole[row]
+        row += 1
+    return row * each + below(hashed(seed, 19, epoch, p, 1), each)
+
+
+def substitutes_by_weight():
+    """Substitutes of bad samples of an epoch, with take at other places of the dataset's epochs."""
+    for seed, epoch, each, take, weights in [
+        (0, 0, 1, 0, [1, 2, 0, 4]),
+        (M - 1, 3, 3, 0, [0, 0.5, 0, 2.0**-149, 2.0**127]),
+        (7, 2, 2, 11, [0, 1.25, 0, 1]),
+    ]:
+        n, whole = len(weights) * each, whole_weights(weights)
+        for p in range(take or n):
+            place = (epoch * (take or n) + p) % M
+            for a in (1, 16):
+                s = hashed(seed, 13, place // n, place % n, a)
+                yield {
+                    "seed": seed, "epoch": epoch, "each": each, "take": take, "weights": weights,
+                    "p": p, "attempt": a,
+                    "sample": one_by_weight(s, place // n, place % n, each, whole),
+                }  # fmt: skip
 
 
 def row_weights():
     """Samples drawn by weights of rows."""
     tiny = 2.0**-149  # the least float32
-    for seed, epoch, each, once, take, weights in [
-        (0, 0, 1, False, 0, [1, 2, 3, 4]),
-        (7, 3, 1, False, 40, [0, 0.5, tiny, 0, 2.0**127, 0.25]),
-        (M - 1, 2**33, 3, False, 0, [5, 0, 1, tiny, 0.75]),
-        (5, 1, 1, True, 25, [0, 1, 0, 2.5, 0, 0, 0, 0.125]),
-        (5, 2, 2, True, 25, [0, 1, 0, 3]),
-        (1, 0, 1, False, 0, [i * i % 17 / 8 for i in range(600)]),
+    for seed, epoch, each, once, take, drop, weights in [
+        (0, 0, 1, False, 0, 0, [1, 2, 3, 4]),
+        (7, 3, 1, False, 40, 0, [0, 0.5, tiny, 0, 2.0**127, 0.25]),
+        (M - 1, 2**33, 3, False, 0, 0, [5, 0, 1, tiny, 0.75]),
+        (5, 1, 1, True, 25, 0, [0, 1, 0, 2.5, 0, 0, 0, 0.125]),
+        (5, 2, 2, True, 25, 0, [0, 1, 0, 3]),
+        (1, 0, 1, False, 0, 0, [i * i % 17 / 8 for i in range(600)]),
+        (5, 1, 1, True, 25, 6, [0, 1, 0, 2.5, 0, 0, 0, 0.125]),
+        (8, 4, 2, True, 19, 5, [0, 1, 0, 3]),
     ]:
-        positions = range(min(take or len(weights) * each, 60))
+        come = take or len(weights) * each
+        positions = range(min(come // drop * drop if drop else come, 60))
         yield {
-            "seed": seed, "epoch": epoch, "each": each, "once": once, "take": take,
+            "seed": seed, "epoch": epoch, "each": each, "once": once, "take": take, "drop": drop,
             "weights": weights,
-            "at": list(by_weight(seed, epoch, each, once, take, weights, positions)),
+            "at": list(by_weight(seed, epoch, each, once, take, weights, positions, drop)),
         }  # fmt: skip
 
 
@@ -1151,6 +1188,7 @@ def main():
         "texts": texts, "cells": cells, "transforms": transforms,
         "drawn_transforms": drawn_transforms, "series": series, "substitutes": substitutes,
         "apportion": apportion, "groups": groups, "row_weights": row_weights,
+        "substitutes_by_weight": substitutes_by_weight,
         "changed_weights": changed_weights, "views": views, "ground_views": ground_views,
     }  # fmt: skip
     out = []

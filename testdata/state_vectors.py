@@ -10,7 +10,7 @@ import json
 import random
 
 from chaski.errors import StateError
-from chaski.order import State
+from chaski.order import State, Weights
 
 rng = random.Random(17)
 RUN = {
@@ -35,6 +35,9 @@ CHANGES = [
     {"fields.image.bands": None, "augment": "d4"},
     {"shuffle": False, "sources.a.count": 2500},
     {f"sources.s{i:02}.count": i for i in range(12)},
+    {"take": 90, "samples": 90},
+    {"take": 90, "samples": 90, "sampler.per_asset": 3},
+    {"selected rows, weights, sizes or boxes": "#" + "ef" * 16},
 ]
 
 
@@ -53,12 +56,14 @@ for old, new in itertools.product(range(len(CHANGES)), repeat=2):
         # Somewhere, the begin, the end of the state's own epoch, and past that of the run.
         samples = rng.choice([rng.randrange(0, 12) * was["batch_size"], 0, was["samples"], 96, 96 + 8 * 12])
         begin = State(f"spec {new}", 7, 0, 0, run=now)
-        state = State(f"spec {old}", seed, 3, samples, run={} if bare else was)
+        held = [{}, {"weights": (Weights("w", "00"),)}, {"scores": ("s", "11")}][len(cases) % 3]
+        state = State(f"spec {old}", seed, 3, samples, run={} if bare else was, **held)
         case = {"state": state.to_dict(), "now": begin.to_dict(), "n": n, "g": g, "drops_last": drop}
         for key, strict in (("strict", True), ("any", False)):
             try:
                 after, note = state.resume(begin, n, g, drop, strict)
                 case[key] = {"epoch": after.epoch, "samples": after.samples, "note": note}
+                case[key]["held"] = bool(after.weights or after.scores)
             except StateError as e:
                 case[key] = {"error": str(e)}
         cases.append(case)

@@ -123,12 +123,25 @@ func (s *engines) put(e *datasetEntry) {
 	if idle && !last {
 		s.trimLater(e)
 	}
+	rests := idle && e.streams == 0
 	s.mu.Unlock()
 	if last {
 		s.close(e)
-	} else if idle {
+		return
+	}
+	if rests {
+		s.rest(e)
+	}
+	if idle {
 		// Requests that wait need to know, since they may have this one closed.
 		s.options.Loader.Budget.Offer()
+	}
+}
+
+// rest closes the files that a dataset needs for batches alone, because no stream takes any.
+func (s *engines) rest(e *datasetEntry) {
+	if rester, ok := e.engine.(interface{ Rest() }); ok {
+		crash.Report(s.options.Logger, crash.Call(func() error { rester.Rest(); return nil }))
 	}
 }
 

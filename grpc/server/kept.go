@@ -106,6 +106,7 @@ func (s *engines) keep(id clientID, e, old *datasetEntry) {
 	}
 	s.mu.Unlock()
 	if idle {
+		s.rest(old)
 		// Requests that wait need to know, since they may have this one closed.
 		s.options.Loader.Budget.Offer()
 	}

@@ -79,9 +79,10 @@ type Spec struct {
 	// is no time: of the column that orders sequences, the column of "newest" and "oldest", or the first of
 	// istac:time_start, stac:time_start and datetime.
 	Geo bool `json:"geo,omitempty"`
-	// IDs makes batches of the same samples that have no fields, but the string tensor "id" (n): the path of the first
-	// raster of each row, as the dataset has it, or the id of the row. No pixel is read.
-	IDs bool `json:"ids,omitempty"`
+	// Only, if it is not empty, names the members of batches of the same samples, of which no pixel is read: fields
+	// that are metadata columns, and "id", a string tensor (n) with the path of the first raster of each row, as the
+	// dataset has it, or the id of the row.
+	Only []string `json:"only,omitempty"`
 	// Subset selects rows of Source and groups them.
 	Subset
 	// Mixture draws from several sources in place of Source.

@@ -11,7 +11,7 @@ const SourceColumn = "source"
 // steps of a sequence share the window.
 const WindowMember = "window"
 
-// IDMember is the tensor of Spec.IDs.
+// IDMember is the tensor of Spec.Only with what samples are called.
 const IDMember = "id"
 
 // GeoMembers are the tensors of Spec.Geo, int64 (n) of EPSG codes and else float64. They describe the first raster
@@ -31,7 +31,7 @@ func ThereMember(field string) string { return "there." + field }
 // SaysWhatIsThere reports whether batches have a tensor ThereMember for each field.
 func (s *Spec) SaysWhatIsThere() bool {
 	lacks := func(f Field) bool { return f.MayLack() }
-	return (s.BadSamples == BadFill || slices.ContainsFunc(s.Fields, lacks)) && !s.IDs
+	return (s.BadSamples == BadFill || slices.ContainsFunc(s.Fields, lacks)) && len(s.Only) == 0
 }
 
 // ClockColumns returns the columns that GeoTime looks at, in this order: the one that orders sequences, the columns of

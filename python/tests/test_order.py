@@ -60,6 +60,15 @@ def test_drawn():
         assert drawn(v["seed"], v["epoch"], positions, weights).tolist() == v["at"]
 
 
+def test_substitutes_by_weight():
+    for v in nonempty([v for v in VECTORS["substitutes_by_weight"] if v["each"] == 1]):
+        n = len(v["weights"])
+        epoch, p = divmod(v["epoch"] * (v["take"] or n) + v["p"], n)
+        seed = hash_words(v["seed"], 13, epoch, p, v["attempt"])
+        weights = np.array(v["weights"], np.float32)
+        assert drawn(seed, epoch, np.array([p]), weights).tolist() == [v["sample"]]
+
+
 def test_weights_that_change():
     """Positions before the first weights, and those behind, have the samples of the vectors."""
     plain = [

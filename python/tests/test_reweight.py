@@ -20,9 +20,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import nonempty
 
 import chaski
-from chaski import _walk, order
+from chaski import _walk, _weights, order
 
 ROWS, BATCH, SEED = 1000, 20, 7
 Array = npt.NDArray[Any]
@@ -469,10 +470,178 @@ def test_a_column_of_the_table(tmp_path: Path) -> None:
         assert abs((found == 1).sum() - 600 * 9 / 11.5) < 5 * np.sqrt(600 * 9 * 2.5 / 11.5**2)
         with pytest.raises(chaski.Error, match="nothing"):
             loader.reweight("nothing", folder=tmp_path / "w")
-        with pytest.raises(chaski.SpecError, match="one number"):
+        with pytest.raises(chaski.Error, match='column "site" holds texts'):
             loader.reweight("site", folder=tmp_path / "w")
     views = [window, chaski.RandomWindow((5, 5))]
     with chaski.load(tmp_path / "t.csv", **(options | {"window": views})) as loader:
         loader.reweight("loss", folder=tmp_path / "w")
         found = np.concatenate([b["sample"] // 200 for b in loader])
         assert set(found.tolist()) == {1, 4, 5}
+
+
+def test_each_sample_comes_once_without_the_last_short_batch(tmp_path: Path) -> None:
+    weights = np.zeros(ROWS)
+    weights[[10, 20]] = 1
+    with load(rows=chaski.Rows(take=1015), last="drop") as loader:
+        loader.reweight(weights, folder=tmp_path, each_once=True)
+        for _ in range(3):
+            counts = np.bincount(take(loader, len(loader)).ravel(), minlength=ROWS)
+            assert counts.min() == 1 and counts.sum() == 1000
+        (held,) = loader.state_dict()["weights"]
+    with load(rows=chaski.Rows(take=1019), last="drop", batch_size=510) as loader:
+        with pytest.raises(chaski.SpecError, match="510 samples has no room"):
+            loader.reweight(weights, folder=tmp_path, each_once=True)
+        loader.load_state_dict(loader.state_dict() | {"weights": [held]})
+        with pytest.raises(chaski.Error, match="510 samples has no room"):
+            next(iter(loader))
+
+
+def test_substitutes_are_drawn_by_weight(tmp_path: Path) -> None:
+    """Those of docs/order.md: of the rows that can be read, by the weights, in the same order."""
+    for i in range(10):
+        np.save(tmp_path / f"{i}.npy", np.full((1, 8, 8), i, np.uint8))
+    for i in (3, 6):
+        (tmp_path / f"{i}.npy").write_bytes(b"junk")
+    weights = np.array([0, 0, 0, 1, 1, 0, 2, 0, 3, 0], np.float32)
+    options: dict[str, Any] = {"batch_size": 50, "seed": SEED, "on_bad": "replace"}
+    with chaski.load(tmp_path, rows=chaski.Rows(take=300), **options) as loader:
+        loader.reweight(weights, folder=tmp_path / "w")
+        batches = list(loader)
+    found = np.concatenate([b["sample"] for b in batches])
+    want = order.drawn(SEED, 0, np.arange(300), weights)
+    for p in np.flatnonzero(np.isin(want, (3, 6))).tolist():
+        epoch, place = divmod(p, 10)  # of the dataset
+        for attempt in range(1, 17):
+            seed = order.hash_words(SEED, 13, epoch, place, attempt)
+            (want[p],) = order.drawn(seed, epoch, np.array([place]), weights)
+            if want[p] not in (3, 6):
+                break
+    assert (found == want).all() and set(found.tolist()) == {4, 8}
+    assert (np.concatenate([b["image"][:, 0, 0, 0] for b in batches]) == want).all()
+
+
+def test_weights_of_a_later_step_stay(tmp_path: Path) -> None:
+    """Calls in any order hold from their steps on; one for the same step replaces the other."""
+    one, two, three = (np.eye(1, ROWS, i, dtype=np.float32)[0] for i in (1, 2, 3))
+    with load() as loader:
+        plain = order.Order(SEED, 0, ROWS).at(np.arange(2 * BATCH))
+        loader.reweight(one, 4, folder=tmp_path)
+        loader.reweight(three, 2, folder=tmp_path)
+        loader.reweight(two, 2, folder=tmp_path)
+        state = loader.state_dict()
+        samples = take(loader, 7)
+        loader.load_state_dict(state)
+        assert (take(loader, 7) == samples).all()
+    assert (samples[:2].ravel() == plain).all()
+    assert (samples[2:4] == 2).all() and (samples[4:] == 1).all()
+    with load(rows=chaski.Rows(take=1400)) as loader:
+        loader.reweight(one, folder=tmp_path, each_once=True)
+        loader.reweight(two, 9, folder=tmp_path, each_once=True)
+        with pytest.raises(chaski.SpecError, match="without each_once: those from step 9"):
+            loader.reweight(three, 5, folder=tmp_path)
+        with pytest.raises(chaski.SpecError, match=f"from_step is {2**70}.* below"):
+            loader.reweight(three, 2**70, folder=tmp_path)
+        loader.load_state_dict(loader.state_dict() | {"epoch": 2**64 - 1})
+        with pytest.raises(chaski.SpecError, match=f"in epoch {2**64}: "):
+            loader.reweight(three, len(loader), folder=tmp_path)
+
+
+def test_old_weights_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop never needs them; going back there says so, and the figures begin later."""
+    monkeypatch.setattr(_weights, "_MAX_PAST", 8)
+    weights = np.ones(ROWS)
+    with load(batch_size=100) as loader:
+        for epoch in range(3):
+            for batch in loader:
+                weights[:] = 0
+                weights[10 * epoch + batch.step] = 1
+                loader.reweight(weights, folder=tmp_path)
+        known = loader._walk._changes.known()
+        assert len(known[1]) <= 9 and known[0] == 3
+        assert (take(loader, 1) == 29).all()
+        loader.set_epoch(1)
+        with pytest.raises(chaski.SpecError, match="weights of epoch 1 are not known any more"):
+            next(iter(loader))
+        loader.set_epoch(3)
+        assert (take(loader, 1) == 29).all()
+
+
+def test_a_file_that_is_overwritten_while_its_weights_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, go = _walk.written, threading.Event()
+
+    def late(*args: Any) -> Any:
+        assert go.wait(600)
+        return write(*args)
+
+    monkeypatch.setattr(_walk, "written", late)
+    np.save(tmp_path / "w.npy", WEIGHTS)
+    with load() as loader:
+        loader.reweight(tmp_path / "w.npy", 1, folder=tmp_path / "w")
+        (tmp_path / "w.npy").write_bytes(b"")
+        go.set()
+        samples = take(loader, 3)[1:].ravel()
+    assert (samples == order.drawn(SEED, 0, np.arange(BATCH, 3 * BATCH), WEIGHTS)).all()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="Linux lists open files")
+def test_files_of_closed_loaders_are_closed(tmp_path: Path) -> None:
+    def held(pid: int) -> int:
+        links = Path(f"/proc/{pid}/fd").iterdir()
+        return sum(".weights" in str(link.readlink()) for link in links)
+
+    with load() as first:
+        pid = first._link._held.engine.pid
+        for seed in range(6):
+            with load(seed=seed) as loader:
+                for i in range(3):
+                    loader.reweight(WEIGHTS + i, folder=tmp_path)
+                    take(loader, 1)
+        for _ in range(600):  # an engine sees a moment later that a stream has ended
+            if not held(pid):
+                break
+            threading.Event().wait(0.1)
+        assert held(pid) == 0
+
+
+def test_columns_of_all_kinds_of_datasets(tmp_path: Path) -> None:
+    """Rows that are left out have no weight; arrays, attributes and joined tables have columns."""
+    h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")
+    images = np.arange(24, dtype=np.uint8)[:, None, None, None] * np.ones((1, 8, 8, 1), np.uint8)
+    for i in range(24):
+        np.save(tmp_path / f"{i:02}.npy", images[i].reshape(1, 8, 8))
+    table = "image,id,wt\n" + "".join(f"{i:02}.npy,{i:02},{i % 3}\n" for i in range(24))
+    (tmp_path / "t.csv").write_text(table)
+    with h5py.File(tmp_path / "arrays.h5", "w") as f, h5py.File(tmp_path / "groups.h5", "w") as g:
+        f["image"], f["wt"] = images, np.arange(24) % 3
+        for i in range(24):
+            g[f"{i:02}/image"] = images[i]
+            g[f"{i:02}"].attrs["wt"] = i % 3
+    group = zarr.open_group(str(tmp_path / "arrays.zarr"), mode="w", zarr_format=2)
+    group["image"], group["wt"] = images, np.arange(24) % 3
+    (tmp_path / "05.npy").write_bytes(b"junk")
+    field = {"image": chaski.Field(column="image", kind="raster", dtype="native")}
+    skip: dict[str, Any] = {"on_bad": chaski.OnBad("skip", quarantine=tmp_path / "bad")}
+    with chaski.load(tmp_path / "t.csv", fields=field, batch_size=6, **skip) as loader:
+        for _ in loader:
+            pass
+    arrays: dict[str, Any] = {"rows": chaski.Rows(dims="n y x b"), "fields": {"image": "image"}}
+    views = [chaski.RandomWindow(4, per_asset=2), chaski.RandomWindow(2)]
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("t.csv", {"fields": field, "rows": chaski.Rows(bad=tmp_path / "bad")}),
+        ("t.csv", {"fields": field, "window": chaski.Grid(4, stride=2), "on_bad": "replace"}),
+        ("t.csv", {"fields": field, "window": chaski.RandomWindow(4, per_asset=3), **skip}),
+        ("t.csv", {"fields": field, "window": views, "rows": chaski.Rows(take=99), **skip}),
+        ("*.npy", {"tables": {tmp_path / "t.csv": "id"}, "on_bad": "replace"}),
+        ("arrays.h5", arrays),
+        ("arrays.zarr", arrays),
+        ("groups.h5", {"rows": chaski.Rows(dims="y x b"), "fields": {"image": "{id}/image"}}),
+    ]
+    for source, options in nonempty(cases):
+        with chaski.load(tmp_path / source, batch_size=6, **options) as loader:
+            loader.reweight("wt", folder=tmp_path / "w")
+            name = next(f.name for f in loader.fields if f.kind == "raster")
+            rows = [b[name].reshape(len(b["sample"]), -1)[b["valid"], 0] for b in loader]
+        found = np.concatenate(rows).astype(int)
+        assert len(found) > 8 and (found % 3 > 0).all(), (source, options, found)

@@ -7,8 +7,10 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,7 @@ def test_means_are_those_of_a_slow_version(tmp_path: Path, decay: float) -> None
             loss = loss_of(batch, step)
             scores.add(batch, torch.from_numpy(loss) if step % 2 else loss)
             seen.append((batch["sample"].copy(), loss))
-        assert loader.scores(tmp_path) is scores
+        assert loader.scores(str(tmp_path), decay) is scores
         means, weights = scores.means, scores.weights()
     want = slowly(seen, decay)
     assert len(means) == ROWS and set(want) == set(range(20))
@@ -117,7 +119,7 @@ def test_weights_of_a_moment_while_means_change(tmp_path: Path, monkeypatch: Any
                 moments.append(scores.snapshot())
                 add()
             if round == 5:  # means of a state
-                scores.load(*scores.save())
+                scores.load(*scores.moment()())
             if round == 4:
                 scores.clear()
             one, two = (m.weights() for m in moments)
@@ -190,6 +192,93 @@ def test_a_resumed_run_has_the_same_means(tmp_path: Path) -> None:
             loader.scores(tmp_path)
     with pytest.raises(chaski.StateError, match="scores"):
         order.State.from_dict(json.loads(state) | {"scores": {"path": 1}})
+
+
+def test_a_loader_has_one_running_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with load() as loader:
+        scores = loader.scores("a", 0.9)
+        assert loader.scores(tmp_path / "a", decay=0.9) is scores
+        with pytest.raises(chaski.SpecError, match="folder is 'b'.* folder='a'"):
+            loader.scores("b", 0.9)
+        with pytest.raises(chaski.SpecError, match=r"decay is 0\.5.* decay=0\.9"):
+            loader.scores("a")
+        with pytest.raises(chaski.SpecError, match="must be a ProcessGroup"):
+            loader.reweight(np.ones(ROWS), folder="a", group="data")
+
+
+def test_means_and_weights_of_other_samples_are_left_out(tmp_path: Path, caplog: Any) -> None:
+    with load() as loader:
+        scores = loader.scores(tmp_path)
+        train(loader, scores, 8)
+        state, means = loader.state_dict(), scores.means.tolist()
+    assert state["weights"] and state["scores"]
+    options: dict[str, Any]
+    for options, same in (
+        ({"batch_size": 10}, True),
+        ({"rows": chaski.Rows(take=500)}, True),
+        ({"source": {"x": np.arange(ROWS + 10)}}, False),
+    ):
+        caplog.clear()
+        source = options.pop("source", {"x": np.arange(ROWS)})
+        given = {"fields": {"x": "x"}, "batch_size": BATCH, "seed": SEED} | options
+        with chaski.load(source, **given) as loader:
+            before = loader.scores(tmp_path)
+            loader.load_state_dict(state, strict=False)
+            assert ("of other samples, and are left out" in caplog.text) is not same
+            assert len(loader.state_dict().get("weights", ())) == same
+            for _ in loader:
+                pass
+            if same:
+                np.testing.assert_array_equal(before.means, means)
+            else:
+                assert len(before) == ROWS + 10 and np.isnan(before.means).all()
+
+
+def test_states_of_another_thread_are_of_one_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The means that a state names are those that belong to its step, whenever it is taken."""
+    write, entered, go = _scores.write_hashed, threading.Event(), threading.Event()
+
+    def late(*args: Any) -> Any:
+        entered.set()
+        assert go.wait(600)
+        return write(*args)
+
+    def read(state: Any) -> Array:
+        return np.fromfile(state["scores"]["path"], "<f4", offset=16)
+
+    monkeypatch.setattr(_scores, "write_hashed", late)
+    with load() as loader, ThreadPoolExecutor() as threads:
+        scores = loader.scores(tmp_path, 0)
+        loop = iter(loader)
+        for _ in range(3):
+            scores.add(next(loop), np.full(BATCH, 1.0))
+        before = scores.means.copy()
+        saving = threads.submit(loader.state_dict)
+        assert entered.wait(600)
+        for _ in range(3):
+            scores.add(next(loop), np.full(BATCH, 2.0))
+        go.set()
+        state, now = saving.result(), loader.state_dict()
+        assert (state["samples"], now["samples"]) == (3 * BATCH, 6 * BATCH)
+        np.testing.assert_array_equal(read(state), before)
+        np.testing.assert_array_equal(read(now), scores.means)
+        for saved in (state, now):
+            loader.load_state_dict(saved)  # which compares the hash
+
+
+def test_a_rank_alone_is_told(tmp_path: Path, caplog: Any) -> None:
+    """Nothing joins the ranks: the losses are of this rank alone, unless the user gathers them."""
+    with load(rank=1, world_size=2) as loader:
+        scores, batch = loader.scores(tmp_path), next(iter(loader))
+        scores.add({"sample": np.arange(BATCH)}, np.ones(BATCH))
+        assert not caplog.messages
+        for _ in range(2):
+            scores.add(batch, np.ones(BATCH // 2))
+    (said,) = caplog.messages
+    assert "rank 1 of 2: torch.distributed does not join the ranks" in said
 
 
 RANK = """
@@ -271,6 +360,72 @@ def test_ranks_have_the_means_of_all(tmp_path: Path, forks: Callable[..., Forks]
         for error, failed, mine in zip(said["errors"][1:], fails, own, strict=True):
             others = f"SpecError: the call fails on ranks {failed}, whose errors say why"
             assert (mine in error) if rank in failed else (error == others), (rank, said["errors"])
+
+
+MESH = """
+import json, os, signal, sys
+import numpy as np, torch.distributed as d
+process, world, folder, tests = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+sys.path.insert(0, tests)
+from test_scores import BATCH, ROWS, load, train
+d.init_process_group("gloo", init_method=f"file://{folder}/store", rank=process, world_size=world)
+data = [d.new_group([0, 3]), d.new_group([1, 2])]  # one process of each rank of the loader
+model = [d.new_group([0, 2]), d.new_group([1, 3])]  # the processes of a rank
+rank = process % 2
+out = {"rank": rank, "samples": [], "means": [], "errors": []}
+for group in (None, data[process in (1, 2)], d.group.WORLD):
+    with load(rank=rank, world_size=2) as loader:
+        scores = loader.scores(f"{folder}/{group is None}", group=group)
+        out["samples"].append(train(loader, scores, 20))
+        out["means"].append(scores.means.tolist())
+batch = {"sample": np.arange(2)}
+for group, loss, weight in ((None, process > 2, 0), (model[rank], 0, 0), (None, 0, process > 2)):
+    with load(rank=rank, world_size=2) as loader:
+        scores = loader.scores(folder, group=group)
+        for call in (
+            lambda: scores.add(batch, np.full(2, 1.0 + loss)),
+            lambda: loader.reweight(np.full(ROWS, 1.0 + weight), folder=folder, group=group),
+        ):
+            try:
+                call()
+                out["errors"].append("")
+            except Exception as e:
+                out["errors"].append(f"{type(e).__name__}: {e}")
+with load(rank=rank, world_size=2) as loader:
+    try:
+        loader.scores(folder, group=data[process in (0, 3)]).add(batch, np.ones(2))
+    except Exception as e:
+        out["errors"].append(f"{type(e).__name__}: {e}")
+with open(f"{folder}/{process}.new", "w") as f:
+    json.dump(out, f)
+os.rename(f"{folder}/{process}.new", f"{folder}/{process}.json")
+signal.pause()
+"""
+
+
+def test_processes_of_a_mesh(tmp_path: Path, forks: Callable[..., Forks]) -> None:
+    """Of two processes each that share a rank of the loader, as with tensor parallelism."""
+    with load() as loader:
+        scores = loader.scores(tmp_path / "alone")
+        whole, means = train(loader, scores, 20), scores.means.tolist()
+    (tmp_path / "mesh.py").write_text(MESH)
+    commands = [[tmp_path / "mesh.py", r, 4, tmp_path, Path(__file__).parent] for r in range(4)]
+    processes = forks("torch").ranks(commands, [tmp_path / f"{r}.log" for r in range(4)], tmp_path)
+    files = [tmp_path / f"{r}.json" for r in range(4)]
+    try:
+        wait_for(files, processes)
+    finally:
+        for p in processes:
+            p.kill()
+    for file in files:
+        said = json.loads(file.read_text())
+        assert said["samples"] == 3 * [[step[said["rank"] :: 2] or [-1] for step in whole]]
+        np.testing.assert_array_equal(said["means"], 3 * [means])
+        assert [bool(e) for e in said["errors"]] == [1, 0, 1, 1, 0, 1, 1]
+        assert "processes 1 and 3 are both rank 1 of the loader" in said["errors"][0]
+        assert f"have the ranks [{said['rank']}], and the loader has 2" in said["errors"][2]
+        assert "processes 1 and 3 are both rank 1 of the loader" in said["errors"][5]
+        assert "must be a ProcessGroup" in said["errors"][6]
 
 
 SOAK = "CHASKI_SOAK_KILLS" in os.environ

@@ -178,11 +178,16 @@ const (
 	PartSamples   = "samples"    // of an epoch
 	PartBatchSize = "batch_size" // of the global batch
 	PartLast      = "last"
+	PartTake      = "take" // samples of an epoch, if it is given
 )
 
 // sameSamples are prefixes of the names of those parts that do not change which sample stands at a
 // position.
 var sameSamples = []string{"fields", PartBatchSize, PartLast, "bad_samples", "augment", "windows"}
+
+// counts are prefixes of the names of those parts that say which samples a dataset has, beside PartSamples of epochs
+// without PartTake.
+var counts = []string{"rows", "selected", "sampler.kind", "sampler.per_asset", "sampler.stride"}
 
 // maxDifferences bounds the parts that a message names, so it stays readable in a log.
 const maxDifferences = 8
@@ -289,7 +294,28 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 	case next.Samples < s.Samples:
 		note += fmt.Sprintf("; the last %d come again", s.Samples-next.Samples)
 	}
+	if (len(s.Weights) > 0 || s.Scores != nil) && s.countsOtherwise(now) {
+		next.Weights, next.Scores = nil, nil
+		note += "; its weights and means of losses are of other samples, and are left out"
+	}
 	return next, note, nil
+}
+
+// countsOtherwise reports whether sample i may be another one in the run that continues.
+func (s State) countsOtherwise(now State) bool {
+	was, is := s.Run.values(), now.Run.values()
+	if len(was) == 0 || len(is) == 0 {
+		return false
+	}
+	differ := func(name string) bool { return !bytes.Equal(was[name], is[name]) }
+	for _, parts := range []map[string]json.RawMessage{was, is} {
+		for name := range parts {
+			if slices.ContainsFunc(counts, func(p string) bool { return strings.HasPrefix(name, p) }) && differ(name) {
+				return true
+			}
+		}
+	}
+	return was[PartTake] == nil && is[PartTake] == nil && differ(PartSamples)
 }
 
 // atEnd reports whether the state is at the end of an epoch of its own run. It is false if the parts

@@ -207,6 +207,9 @@ func (f *cachedFile) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
+// Drop implements source.Dropper: the file is not kept open.
+func (f *cachedFile) Drop() error { return f.f.Close() }
+
 // Close makes the file available again, and closes the least recently used one if there are too many.
 func (f *cachedFile) Close() error {
 	if old := f.owner.keep(f); old != nil {

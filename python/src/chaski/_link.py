@@ -88,8 +88,8 @@ class Link:
         self._ends: list[float] = []  # times at which engines ended
         self._pid = os.getpid()
         self._pool = Pool(options.reuse)
-        # Of samples one by one, with a size of windows too, and of their ids.
-        self._singles: dict[tuple[bool, tuple[int, int] | None], Description] = {}
+        # Of samples one by one: whole, with a size of windows, their ids, a column of them.
+        self._singles: dict[tuple[bool, tuple[int, int] | None, str | None], Description] = {}
         self.close = weakref.finalize(self, release)
         if upstream is not None:
             _clients.add(self)
@@ -142,26 +142,42 @@ class Link:
         return self.describe(self.asked, local_rows(self.asked["batch_size"], self.world_size))
 
     def describe_single(
-        self, ids: bool = False, size: tuple[int, int] | None = None
+        self, ids: bool = False, size: tuple[int, int] | None = None, column: str | None = None
     ) -> Description:
         """Returns the description of samples one by one.
 
-        With ids, it is that of their ids alone; with a size, of such a window of each raster.
+        With ids, it is that of their ids alone, and with a column that of a field of its numbers;
+        with a size, of such a window of each raster.
         """
-        if (d := self._singles.get((ids, size))) is None:
+        if (d := self._singles.get((ids, size, column))) is None:
             # The batch size stays: with per_batch, it says what the shares are of. take goes: it
             # leaves samples out of an epoch, not of the dataset.
             spec = {**self.asked, "shuffle": False, "last": "short"}
             spec.pop("take", None)
             if ids:
-                spec["ids"] = True
+                spec["only"] = ["id"]
+            if column is not None:
+                self._add_column(spec, column)
             if size:
                 asked, spec["sampler"] = spec.get("sampler"), list(size)
                 if isinstance(asked, dict) and asked["kind"] == "tile_window":
                     once = {"size": list(size), "visits": 1, "per_visit": 1}
                     spec["sampler"] = {**asked, **once}
-            d = self._singles[ids, size] = self.describe(spec, 1)
+            d = self._singles[ids, size, column] = self.describe(spec, 1)
         return d
+
+    def _add_column(self, spec: dict[str, Any], column: str) -> None:
+        """Makes a spec that of a field of numbers. Its other fields still say which rows count."""
+        fields = self.described.spec["fields"]  # also those that the user left out
+        name = "weights"
+        while any(f["name"] == name for f in fields):
+            name += "_"
+        spec["fields"] = [*fields, {"name": name, "column": column, "kind": "number"}]
+        spec["only"] = [name]
+        for member in ("defaults", "stats", "all_fields", "windows", "geo", "augment"):
+            spec.pop(member, None)  # they are filled in, or say nothing of rows
+        if spec.get("bad_samples") in ("replace", "fill"):  # others have no part here
+            spec["bad_samples"] = "skip"
 
     def run(
         self,

@@ -18,7 +18,7 @@ from chaski._grpc import pb
 from chaski._ledger import Ledger
 from chaski._link import Link, refuse_worker
 from chaski._quarantine import Quarantine
-from chaski._ranks import Together
+from chaski._ranks import Ranks
 from chaski._rpc import Connection, Description
 from chaski._samples import Ids, Samples
 from chaski._scores import Scores
@@ -337,13 +337,18 @@ class Loader:
         *,
         folder: str | os.PathLike[str] | None = None,
         each_once: bool = False,
+        group: Any = None,
     ) -> None:
         """Draws samples by weight from a step on: hard examples more often, say.
 
         Sample i of the dataset, as "sample" of a batch counts, comes with probability
-        weights[i] / sum(weights), independently at each position. All ranks must give the same
-        weights for the same step, and are compared where torch.distributed is initialised. Batches
-        of later steps that the engine works on already are asked for anew.
+        weights[i] / sum(weights), independently at each position. So does what takes the place of
+        one that cannot be read (on_bad="replace"). All ranks must give the same weights for the
+        same step, and are compared where torch.distributed is initialised. Batches of later steps
+        that the engine works on already are asked for anew.
+
+        Weights hold up to the step from which others do, in whatever order the calls come: a call
+        for an earlier step keeps those of a later one, and a call for the same step replaces them.
 
         Weights from the next step on are written and opened before the call returns. Those of a
         later step are copied, unless the array is not writeable, into memory that the loader keeps
@@ -353,8 +358,7 @@ class Loader:
         Args:
             weights: a number of at least 0 for each sample, or for each row if all have equally
                 many windows: an array, a tensor, the name of a column of the dataset, or the path
-                of a .npy file or of a Parquet file of one column, which must not change; or what
-                `scores` returned.
+                of a .npy file or of a Parquet file of one column; or what `scores` returned.
             from_step: the first step with these weights, counted from the start of this epoch;
                 steps of the next epoch begin at `len(loader)`. Default: the next step.
             folder: where the weights are written, by their hash. A resumed run, and servers, read
@@ -362,20 +366,25 @@ class Loader:
                 folder of the scores.
             each_once: each sample comes once in an epoch, and weights draw the others: for
                 `Rows(take=...)` of more samples than there are, from the start of an epoch.
+            group: as of `scores`. Default: that of the scores, if weights are scores.
 
         Raises:
             SpecError: a weight is negative, infinite or not a number, or all are 0; or the loader
                 is of a mixture, or has strata, a `TileWindow` or a `GeoWindow`; or the call fails
                 on another rank.
         """
-        with Together(self._link.world_size, COMPARED) as ranks:
+        if group is None and isinstance(weights, Scores):
+            group = weights.ranks.group
+        with Ranks(self.rank, self.world_size, group).together(COMPARED) as ranks:
             if isinstance(weights, str) and not weights.endswith((".npy", ".parquet")):
                 weights = self._samples.column(weights)
             samples = self._samples.count()
             self._walk.reweight(weights, from_step, folder, each_once, samples, ranks)
 
     @entry
-    def scores(self, folder: str | os.PathLike[str], decay: float = 0.5) -> Scores:
+    def scores(
+        self, folder: str | os.PathLike[str], decay: float = 0.5, *, group: Any = None
+    ) -> Scores:
         """Returns the running mean of the loss of each sample, as weights for `reweight`.
 
             scores = loader.scores("weights")
@@ -384,8 +393,13 @@ class Loader:
             loader.reweight(scores)
 
         `add` takes a loss for each row of a batch. Where torch.distributed is initialised, all
-        ranks call it in every step, and all have the losses of the whole global batch, so that any
-        number of ranks has the same means; elsewhere each has those that it is given.
+        processes call it in every step, and all have the losses of the whole global batch, so that
+        any number of ranks has the same means; elsewhere each has those that it is given. With
+        tensor, pipeline or context parallelism, several processes are one rank of the loader: they
+        must give the same losses, those of the whole model.
+
+        A loader has one running mean of each sample: a second call returns the same object, and
+        must have the same arguments.
         `scores.means` has NaN for samples without a loss, `scores.weights()` the mean of all others
         there; weights of another form are computed of these.
 
@@ -398,10 +412,13 @@ class Loader:
                 noise that windows and augmentation bring to a loss to 58 % (the square root of (1 -
                 decay) / (1 + decay)), and forgets 7/8 of a loss in three more visits, because a
                 model that trains makes old ones wrong.
+            group: the processes that call `add` and `reweight` together, a ProcessGroup of
+                torch.distributed with at least one process of each rank of this loader, such as
+                `mesh["data"].get_group()`. Default: all processes. Give it if some have no loader.
 
         Raises:
-            SpecError: the loader is of a mixture, or has strata or a `GeoWindow`, where "sample" of
-                a batch does not name one sample of all.
+            SpecError: the call before had other arguments; or the loader is of a mixture, or has
+                strata or a `GeoWindow`, where "sample" of a batch does not name one sample of all.
         """
         self._link.check()
         windows = self.spec["sampler"]["kind"] == GeoWindow._kind
@@ -410,7 +427,7 @@ class Loader:
                 'scores: of a Mixture, with strata and of a GeoWindow, "sample" of a batch does '
                 "not name one sample of all"
             )
-        return self._walk.scores(self._samples.count(), folder, decay)
+        return self._walk.scores(self._samples.count(), folder, decay, group)
 
     def report(self) -> str:
         """Returns a table of what training waits for, since the last report or the engine's start.

@@ -21,11 +21,6 @@ from chaski.errors import SpecError, UnavailableError
 from chaski.order import Ticket
 
 _MAX_FETCHED = 1 << 16  # as many positions may a ticket name
-_OF_WINDOWS = {
-    *("sampler", "windows", "augment", "geo", "take", "bad", "bad_limit"),
-    *("defaults", "stats", "fields", "all_fields"),
-}
-"""Members of a spec that do not say which rows there are."""
 
 
 class Samples:
@@ -101,22 +96,26 @@ class Samples:
         return out
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """Returns the values of a column of the dataset, one for each row."""
+        """Returns the values of a column, one for each row or, of a grid, for each sample."""
         link = self.link
         link.check()
-        spec = {k: v for k, v in link.asked.items() if k not in _OF_WINDOWS}
-        spec |= {"shuffle": False, "last": "short", "bad_samples": "error"}
-        spec["fields"] = {"column": {"column": name}}
+        described = link.describe_single(column=name)
+        n, member = described.reply.samples, described.spec["only"][0]
+        each = described.spec["sampler"].get("per_asset", 1)
+        if described.run.get("rows") != n // each:
+            each = 1
+        picked = range(0, n, each)
 
         def ask() -> npt.NDArray[Any]:
-            described = link.describe(spec, 1)
-            rows = range(described.reply.samples)
-            tickets = [
-                Ticket(0, named=tuple(rows[first : first + _MAX_FETCHED]))
-                for first in range(0, len(rows), _MAX_FETCHED)
-            ]
+            out = []
             with contextlib.closing(link.run(described=described)) as run:
-                return np.concatenate([run.one(Job(1, 0, t))["column"] for t in tickets])
+                for first in range(0, len(picked), _MAX_FETCHED):
+                    some = Ticket(0, named=tuple(picked[first : first + _MAX_FETCHED]))
+                    batch = run.one(Job(1, 0, some))
+                    for bad in batch.bad:
+                        raise SpecError(f"column {name!r} of sample {bad.sample}: {bad.message}")
+                    out.append(batch[member])
+            return np.concatenate(out)
 
         return link.outlive(ask)
 

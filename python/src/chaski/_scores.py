@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import logging
 import os
 import threading
 import weakref
@@ -15,8 +16,10 @@ import numpy.typing as npt
 
 from chaski._files import write_hashed
 from chaski._plain import as_array
-from chaski._ranks import Array, Together
+from chaski._ranks import Array, Ranks
 from chaski.errors import SpecError, StateError
+
+_log = logging.getLogger("chaski")
 
 _MAGIC = b"CHSKMEAN"
 _PIECE = 1 << 20
@@ -31,19 +34,30 @@ class Scores:
     """
 
     def __init__(
-        self, samples: int, folder: str | os.PathLike[str], decay: float, rows: int, ranks: int
+        self,
+        samples: int,
+        folder: str | os.PathLike[str],
+        decay: float,
+        rows: int,
+        ranks: Ranks,
+        lock: threading.Lock,
     ) -> None:
-        """Makes the means of so many samples, for batches of at most so many rows a rank."""
+        """Makes the means of so many samples, for batches of at most so many rows a rank.
+
+        Means change under the lock.
+        """
         if not 0 <= decay < 1:
             raise SpecError(f"decay is {decay!r}: it must be at least 0 and less than 1")
         self.folder = folder
         self.decay = decay
         self._means: npt.NDArray[np.float32] = np.full(samples, np.nan, np.float32)
         self._rows = rows
-        self._ranks = ranks
+        self.ranks = ranks
+        self._alone = False  # losses of one rank of several came, and it was said
         self._file: tuple[str, str] | None = None  # that has the means as they are now
+        self._version = 0  # of the means
         self._signs = np.zeros(3, np.int64)  # of the means
-        self._lock = threading.Lock()  # of the means and of what snapshots keep
+        self._lock = lock  # of the means and of what snapshots keep
         self._snapshots: weakref.WeakSet[Snapshot] = weakref.WeakSet()
 
     def __len__(self) -> int:
@@ -65,12 +79,14 @@ class Scores:
 
         Rows of padding, those that are not "valid", and losses that are not finite as float32 leave
         the means as they are. Where torch.distributed is initialised and the loader has several
-        ranks, all of them call it in every step, and each has the losses of all.
+        ranks, all processes call it in every step (those of `group`, if it was given), and each has
+        the losses of all. Processes of one data rank must give the same losses.
 
         Raises:
-            SpecError: there is no loss for each row, or no such sample.
+            SpecError: there is no loss for each row, or no such sample; or the call fails on
+                another rank, or the processes are not those of all ranks.
         """
-        with Together(self._ranks, (2, self._rows)) as ranks:
+        with self.ranks.together((2, self._rows)) as ranks:
             rows, losses = self._checked(batch, loss)
             if ranks.joined:
                 if len(rows) > self._rows:
@@ -81,6 +97,14 @@ class Scores:
                 mine[:, : len(rows)] = rows, losses.view(np.int64)
                 both = ranks.gather(mine)
                 rows, losses = both[:, 0].ravel(), both[:, 1].ravel().view(np.float64)
+            elif self.ranks.count > 1 and type(batch) is not dict and not self._alone:
+                self._alone = True  # who gathers them makes a dict
+                _log.warning(
+                    "scores.add on rank %d of %d: torch.distributed does not join the ranks, so "
+                    "the means are of the samples of this rank alone; give all ranks the samples "
+                    'and losses of all: add({"sample": samples}, losses)',
+                    *(self.ranks.rank, self.ranks.count),
+                )
         rows, losses = rows[rows >= 0], losses[rows >= 0]
         # By sample and loss, so that sums do not depend on how rows are dealt to ranks.
         ordered = np.lexsort((losses, rows))
@@ -89,15 +113,15 @@ class Scores:
         if not once.size:
             return
         new = np.add.reduceat(losses, first) / times
-        old = self._means[once]
-        wide = old.astype(np.float64)
-        mean = np.where(np.isnan(wide), new, self.decay * wide + (1 - self.decay) * new)
-        self._file = None
         with self._lock:
+            old = self._means[once]
+            wide = old.astype(np.float64)
+            mean = np.where(np.isnan(wide), new, self.decay * wide + (1 - self.decay) * new)
             for snapshot in self._snapshots:
                 snapshot.keep(once, old)
             self._means[once] = mean
             self._signs += _signs(self._means[once]) - _signs(old)
+            self._file, self._version = None, self._version + 1
 
     def _checked(self, batch: Mapping[str, Any], loss: Any) -> tuple[Array, Array]:
         """Returns the samples and losses of a batch. Sample -1 is of a row that does not count."""
@@ -136,17 +160,35 @@ class Scores:
             raise SpecError(f"a mean of {low} is no weight: make weights of at least 0 of them")
         if zero and not above:
             raise SpecError(f"all {len(self)} samples have a mean of 0: one must be above it")
+        with self._lock:
+            return self._snapshot()
+
+    def _snapshot(self) -> Snapshot:
+        """Is `snapshot` of any means. It needs the lock."""
         snapshot = Snapshot(self._means, self._lock)
         self._snapshots.add(snapshot)
         return snapshot
 
-    def save(self) -> tuple[str, str]:
-        """Writes the means below the folder, unless that is done. Returns the path and the hash."""
-        if self._file is None:
+    def moment(self) -> Callable[[], tuple[str, str]]:
+        """Returns what writes the means of now below the folder, and gives the path and the hash.
+
+        It needs the lock; what it returns does not, and may be called by any thread.
+        """
+        if (file := self._file) is not None:
+            return lambda: file
+        snapshot, version = self._snapshot(), self._version
+
+        def save() -> tuple[str, str]:
             head = _MAGIC + len(self).to_bytes(8, "little")
-            data = (np.ascontiguousarray(p, "<f4").data.cast("B") for p in _pieces(self._means))
-            self._file = write_hashed(self.folder, itertools.chain([head], data), "means")
-        return self._file
+            parts = (snapshot.part(i, i + _PIECE) for i in range(0, len(self), _PIECE))
+            data = (np.ascontiguousarray(p, "<f4").data.cast("B") for p in parts)
+            file = write_hashed(self.folder, itertools.chain([head], data), "means")
+            with self._lock:
+                if self._version == version:
+                    self._file = file
+            return file
+
+        return save
 
     def load(self, path: str, hashed: str) -> None:
         """Takes the means of a state.
@@ -163,19 +205,18 @@ class Scores:
             digest.update(means[i : i + _PIECE].data.cast("B"))
         if digest.hexdigest() != hashed:
             raise StateError(f"{path} has other means than the state was saved with")
-        self._replace(means.astype(np.float32, copy=False))
-        self._file = path, hashed
+        self._replace(means.astype(np.float32, copy=False), (path, hashed))
 
     def clear(self) -> None:
         """Forgets all losses."""
-        self._replace(np.full(len(self), np.nan, np.float32))
-        self._file = None
+        self._replace(np.full(len(self), np.nan, np.float32), None)
 
-    def _replace(self, means: npt.NDArray[np.float32]) -> None:
+    def _replace(self, means: npt.NDArray[np.float32], file: tuple[str, str] | None) -> None:
         """Takes other means. Snapshots keep those that they are of."""
-        self._means = means
-        self._signs = sum((_signs(p) for p in _pieces(means)), np.zeros(3, np.int64))
-        self._snapshots.clear()
+        with self._lock:
+            self._means, self._file, self._version = means, file, self._version + 1
+            self._signs = sum((_signs(p) for p in _pieces(means)), np.zeros(3, np.int64))
+            self._snapshots.clear()
 
 
 class Snapshot:
@@ -199,16 +240,16 @@ class Snapshot:
     def weights(self) -> Callable[[int, int], Array]:
         """Returns what gives the weights from one row up to another, as `Scores.weights` does."""
         n = len(self.means)
-        fill = _mean(self._part(i, i + _PIECE) for i in range(0, n, _PIECE))
+        fill = _mean(self.part(i, i + _PIECE) for i in range(0, n, _PIECE))
 
         def part(first: int, end: int) -> Array:
-            out: Array = self._part(first, end)
+            out: Array = self.part(first, end)
             out[np.isnan(out)] = fill
             return out
 
         return part
 
-    def _part(self, first: int, end: int) -> Array:
+    def part(self, first: int, end: int) -> Array:
         """Copies the means from one row up to another."""
         with self._lock:
             out: Array = self.means[first:end].copy()

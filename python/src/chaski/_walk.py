@@ -7,6 +7,7 @@ import logging
 import operator
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -18,8 +19,8 @@ from chaski._calls import raised
 from chaski._grpc import pb
 from chaski._ledger import Ledger
 from chaski._link import Link
-from chaski._plain import count
-from chaski._ranks import Together
+from chaski._plain import absolute, count
+from chaski._ranks import Ranks, Together
 from chaski._run import Job, Moves, Run, resting
 from chaski._scores import Scores
 from chaski._weights import (
@@ -58,6 +59,8 @@ class Walk:
         d = link.described
         self._link, self._bad, self._ledger = link, bad, ledger
         self._at = link.place
+        # Of the place, the weights and the means: another thread may ask for a state.
+        self._moment = threading.Lock()
         self._steps = steps
         self._known = d.prefetch + 1 if tickets is None else tickets
         self._batch_size: int = link.asked["batch_size"]
@@ -79,8 +82,7 @@ class Walk:
         """Iterates over an epoch; a mover has the batches of this loop on a device."""
         self._link.check()
         self._end_loop("another one began; a loop inside a loop needs a loader of its own")
-        self._at.epoch, self._at.step = self._next_place()
-        self._begun = False
+        self._stand(*self._next_place())
         loop = Loop(self, mover)
         self._loop = weakref.ref(loop)
         return loop
@@ -92,6 +94,11 @@ class Walk:
         batch = self._link.one(Job(1, step, self._tickets()(epoch, step)))
         self._link.tell(batch)
         return batch
+
+    def _stand(self, epoch: int, step: int, begun: bool = False) -> None:
+        """Takes a place. begun: a loop gave a batch of this epoch."""
+        with self._moment:
+            self._at.epoch, self._at.step, self._begun = epoch, step, begun
 
     def _next_place(self) -> tuple[int, int]:
         """Returns the epoch and the step where the next loop begins."""
@@ -152,20 +159,20 @@ class Walk:
             loop.begin_again()
         else:
             self._end_loop(f"{call} was called")
-        self._at.epoch, self._at.step, self._begun = epoch, step, False
+        self._stand(epoch, step)
 
     def _yielded(self, batch: Batch) -> None:
         self._link.tell(batch)
         if self._ledger is not None:
             self._ledger.add(batch)
-        self._at.step, self._begun = batch.step + 1, True
+        self._stand(self._at.epoch, batch.step + 1, begun=True)
         if batch.epoch not in self._walked:
             first = self._walked.start if batch.epoch == self._walked.stop else batch.epoch
             self._walked = range(first, batch.epoch + 1)
         self._bad.count(batch)
 
     def _finished(self) -> None:
-        self._at.epoch, self._at.step, self._begun = self._at.epoch + 1, 0, False
+        self._stand(self._at.epoch + 1, 0)
 
     def _failed(self, e: BaseException) -> None:
         if isinstance(e, Exception):
@@ -184,18 +191,21 @@ class Walk:
 
     def state(self, begin: int | None = None) -> dict[str, Any]:
         """See `chaski.Loader.state_dict`; with an epoch, it is of where that begins."""
+        with self._moment:
+            epoch, samples = self._at.epoch, min(self._at.step * self._batch_size, self._samples)
+            if begin is not None:
+                epoch, samples = begin, 0
+            changes = self._changes.since(epoch, samples)
+            means = self._means
+            write = None if self._scores is None else self._scores.moment()
         if self._ledger is not None:
             self._ledger.sync()
-        epoch, samples = self._at.epoch, min(self._at.step * self._batch_size, self._samples)
-        if begin is not None:
-            epoch, samples = begin, 0
-        scores = self._means if self._scores is None else self._scores.save()
         return replace(
             self._start_state,
             epoch=epoch,
             samples=samples,
-            weights=self._changes.since(epoch, samples),
-            scores=scores,
+            weights=tuple(c.kept() for c in changes),
+            scores=write() if write else means,
         ).to_dict()
 
     def load(self, state: Mapping[str, Any], strict: bool) -> None:
@@ -218,15 +228,28 @@ class Walk:
         if step >= self._steps:
             self._finished()
 
-    def scores(self, samples: int, folder: str | os.PathLike[str], decay: float) -> Scores:
+    def scores(
+        self, samples: int, folder: str | os.PathLike[str], decay: float, group: Any
+    ) -> Scores:
         """See `chaski.Loader.scores`."""
-        if self._scores is None:
-            link = self._link
+        link = self._link
+        ranks = Ranks(link.rank, link.world_size, group)
+        if (scores := self._scores) is None:
             rows = local_rows(self._batch_size, link.world_size)
-            scores = Scores(samples, folder, decay, rows, link.world_size)
+            scores = Scores(samples, folder, decay, rows, ranks, self._moment)
             self._restore(scores, self._means)
             self._scores = scores
-        return self._scores
+        for name, given, there, same in (
+            ("folder", folder, scores.folder, absolute(folder) == absolute(scores.folder)),
+            ("decay", decay, scores.decay, decay == scores.decay),
+            ("group", group, scores.ranks.group, group is scores.ranks.group),
+        ):
+            if not same:
+                raise SpecError(
+                    f"{name} is {given!r}, and the scores that this loader has were made with "
+                    f"{name}={there!r}: a loader has one running mean of each sample"
+                )
+        return scores
 
     def _restore(self, scores: Scores, means: tuple[str, str] | None) -> None:
         """Gives scores the means of a state."""
@@ -243,9 +266,12 @@ class Walk:
     ) -> None:
         """See `chaski.Loader.reweight`. The dataset has so many samples."""
         self._link.check()
-        if each_once and self._samples <= samples:
+        given = self._samples
+        if self._link.asked["last"] == "drop":
+            given -= given % self._batch_size
+        if each_once and (self._samples <= samples or given < samples):
             raise SpecError(
-                f"each_once: an epoch of {self._samples} samples has no room for each of {samples} "
+                f"each_once: an epoch of {given} samples has no room for each of {samples} "
                 "once and others by weight: take more, with Rows(take=...)"
             )
         at = self._at
@@ -256,12 +282,22 @@ class Walk:
         epoch, step = (epoch + step // self._steps, step % self._steps) if ahead else (epoch, step)
         if step >= self._steps:
             epoch, step = epoch + 1, 0
+        if max(epoch, from_step or 0) >= _EPOCHS:
+            raise SpecError(
+                f"from_step is {from_step}, in epoch {epoch}: both numbers must be below 2**64"
+            )
         first = step * self._batch_size
-        before = self._changes.at(epoch, first)
+        before, behind = self._changes.at(epoch, first), self._changes.behind(epoch, first)
         if each_once and step and not (before and before.once):
             raise SpecError(
                 f"each_once from step {step} of epoch {epoch}: the samples that came before are "
                 f"not known to it; it begins with an epoch, at from_step={self._steps}"
+            )
+        if behind and behind.once and behind.epoch == epoch and not each_once:
+            raise SpecError(
+                f"weights from step {step} of epoch {epoch} without each_once: those from step "
+                f"{behind.samples // self._batch_size} on have it, and need it from the start of "
+                "the epoch"
             )
         if isinstance(weights, Scores):
             folder = folder or weights.folder
@@ -276,7 +312,9 @@ class Walk:
             return made
 
         file = in_background(make) if early else at_once(make())
-        self._changes.add(Change(epoch, first, each_once, file))
+        change, here = Change(epoch, first, each_once, file), (at.epoch, at.step * self._batch_size)
+        with self._moment:
+            self._changes.add(change, here)
         if self._run is not None and self._run.asked_from(epoch, step):
             resting.take(self._run)
             if (loop := self._loop()) is not None:
@@ -333,9 +371,11 @@ class Walk:
     def planned(self, quota: int) -> list[dict[str, int]]:
         """Returns what a cache of a quota saves in the epochs that were walked through."""
         link = self._link
+        whole, known = self._changes.known()
+        epochs = range(max(self._walked.start, whole), self._walked.stop)
         request = pb.PlanRequest(
-            first_epoch=self._walked.start,
-            epochs=min(self._walked.stop - self._walked.start, _MAX_PLANNED),
+            first_epoch=epochs.start,
+            epochs=min(len(epochs), _MAX_PLANNED),
             rank=link.rank,
             world_size=link.world_size,
             cache_bytes=quota,
@@ -345,7 +385,7 @@ class Walk:
                     epoch=w.epoch,
                     samples=w.samples,
                 )
-                for w in self._changes.known()
+                for w in known
             ],
         )
 

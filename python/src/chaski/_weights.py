@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,6 +45,11 @@ class Change:
     once: bool
     file: Callable[[], File]
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where they begin to hold."""
+        return self.epoch, self.samples
+
     def weights(self) -> Weights:
         """Returns them once their file is there.
 
@@ -59,36 +66,68 @@ class Change:
 
 
 class Changes:
-    """The weights of a run, by the places from which they hold."""
+    """The weights of a run, by the places from which they hold. Another thread may read them."""
 
     def __init__(self) -> None:
-        self._all: list[Change] = []
+        self._all: list[Change] = []  # by place; replaced as a whole
+        self._forgot = False  # weights from before the first of them
 
-    def add(self, change: Change) -> None:
-        """Adds weights; those for the same or a later place give way to them."""
-        place = change.epoch, change.samples
-        self._all[:] = [c for c in self._all if (c.epoch, c.samples) < place] + [change]
+    def add(self, change: Change, now: tuple[int, int]) -> None:
+        """Adds weights, which hold up to the place of the next ones; those of that place give way.
+
+        Of those that held before the place where the run is now, the last ones are kept.
+        """
+        place = change.place
+        earlier = self._all[: bisect_left(self._all, place, key=_place)]
+        later = self._all[bisect_right(self._all, place, key=_place) :]
+        known = [*earlier, change, *later]
+        if (past := bisect_right(known, now, key=_place)) > _MAX_PAST:
+            known, self._forgot = known[past - _MAX_PAST // 2 :], True
+        self._all = known
 
     def load(self, weights: Iterable[Weights]) -> None:
         """Takes the weights of a state."""
-        self._all[:] = [
+        self._all = [
             Change(w.epoch, w.samples, w.once, at_once(File(w.path, w.hash))) for w in weights
         ]
+        self._forgot = False
 
     def at(self, epoch: int, samples: int) -> Change | None:
-        """Returns what holds at a place."""
-        before = [c for c in self._all if (c.epoch, c.samples) <= (epoch, samples)]
-        return before[-1] if before else None
+        """Returns what holds at a place.
 
-    def known(self) -> list[Weights]:
-        """Returns all weights, also those that hold no more."""
-        return [c.weights() for c in self._all]
+        Raises:
+            SpecError: it is not known any more.
+        """
+        known = self._all
+        if i := bisect_right(known, (epoch, samples), key=_place):
+            return known[i - 1]
+        if self._forgot:
+            raise SpecError(
+                f"the weights of epoch {epoch} are not known any more: a loader keeps the last "
+                f"{_MAX_PAST // 2} of those that hold no more; load a state from there"
+            )
+        return None
 
-    def since(self, epoch: int, samples: int) -> tuple[Weights, ...]:
+    def behind(self, epoch: int, samples: int) -> Change | None:
+        """Returns the first weights that begin behind a place."""
+        known = self._all
+        i = bisect_right(known, (epoch, samples), key=_place)
+        return known[i] if i < len(known) else None
+
+    def known(self) -> tuple[int, list[Weights]]:
+        """Returns all weights, and the first epoch of which all are known."""
+        known = self._all
+        return known[0].epoch + 1 if self._forgot else 0, [c.weights() for c in known]
+
+    def since(self, epoch: int, samples: int) -> list[Change]:
         """Returns the weights that a run needs which goes on at a place."""
-        now = self.at(epoch, samples)
-        later = [c for c in self._all if (c.epoch, c.samples) > (epoch, samples)]
-        return tuple(c.kept() for c in ([now] if now else []) + later)
+        known = self._all
+        return known[max(bisect_right(known, (epoch, samples), key=_place) - 1, 0) :]
+
+
+_place = attrgetter("place")
+_MAX_PAST = 1 << 14
+"""Weights that hold no more are kept for `set_epoch` and `metrics`: at most so many, some MB."""
 
 
 def in_background(work: Callable[[], _T]) -> Callable[[], _T]:
@@ -123,7 +162,7 @@ def read(weights: Any) -> Array:
                 raise SpecError(f"weights are {path}: it has {table.num_columns} columns, not one")
             weights = table.column(0).to_numpy()
         else:
-            weights = np.load(path, mmap_mode="r", allow_pickle=False)
+            weights = np.load(path, allow_pickle=False)  # a map would see who overwrites it
     array = as_array(weights)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "biuf":
         raise SpecError(

@@ -51,6 +51,8 @@ _MIN_BITS = 6
 
 # Beginnings of the parts of a run that do not change which sample stands at a position.
 _SAME_SAMPLES = ("fields", "batch_size", "last", "bad_samples", "augment", "windows")
+# And of those that say which samples a dataset has, beside "samples" of epochs without "take".
+_COUNTS = ("rows", "selected", "sampler.kind", "sampler.per_asset", "sampler.stride")
 _MEMBERS = {"version": int, "spec": str, "seed": int, "epoch": int, "samples": int}
 """What the JSON of a state has, beside "run"."""
 _OPTIONAL = {"run", "weights", "scores"}
@@ -415,7 +417,18 @@ class State:
         elif samples and samples < self.samples:
             note += f"; the last {self.samples - samples} come again"
         weights, scores = self.weights, self.scores
+        if (weights or scores) and self._counts_otherwise(now):
+            weights, scores = (), None
+            note += "; its weights and means of losses are of other samples, and are left out"
         return replace(now, epoch=epoch, samples=samples, weights=weights, scores=scores), note
+
+    def _counts_otherwise(self, now: State) -> bool:
+        """Returns whether sample i may be another one in the run that goes on."""
+        was, here = self.run, now.run
+        names = {name for name in was.keys() | here.keys() if name.startswith(_COUNTS)}
+        if "take" not in was and "take" not in here:
+            names.add("samples")
+        return bool(was and here) and any(was.get(name) != here.get(name) for name in names)
 
     def _ended(self) -> bool:
         """Returns whether it stands at the end of an epoch of its own run, as far as `run` says."""

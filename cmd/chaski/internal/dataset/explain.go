@@ -79,7 +79,11 @@ func explainRows(ctx context.Context, e *loader.Engine, t steps.Ticket) ([]expla
 			continue
 		}
 		for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
-			sub, err := e.ExplainDraw(ctx, e.Plan().Substitute(row.Draw, attempt))
+			draw, err := e.Substitute(ctx, t, row.Draw, attempt)
+			if err != nil {
+				return nil, err
+			}
+			sub, err := e.ExplainDraw(ctx, draw)
 			if err != nil {
 				return nil, err
 			}
