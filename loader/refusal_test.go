@@ -539,7 +539,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad, bad_limit, ` +
 			`bad_samples, base_path, batch_size, batches, bbox, bbox_crs, datetime, defaults, ` +
 			`dims, fields, geo, id_column, ` +
-			`id_list, ids, last, length, missing, parts, per_batch, sampler, seed, shuffle, source, ` +
+			`id_list, last, length, missing, only, parts, per_batch, sampler, seed, shuffle, source, ` +
 			`sources, split, stats, strata, tables, take, temperature, time, timestamp, until, use, version, ` +
 			`where, windows`,
 		`{"fields":[{"name":"a","bands":true}]}`:      `field "a": bands is true: it must be a list`,

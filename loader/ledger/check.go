@@ -55,12 +55,17 @@ type Report struct {
 
 // Run is what ledgers say of one spec on one dataset.
 type Run struct {
-	Run       string  `json:"run"`
-	Data      string  `json:"data"`
-	Samples   int64   `json:"samples"`
-	BatchSize int64   `json:"batch_size"`
-	Starts    []Start `json:"starts"`
-	Epochs    []Epoch `json:"epochs"`
+	Run       string `json:"run"`
+	Data      string `json:"data"`
+	Samples   int64  `json:"samples"` // positions of an epoch
+	BatchSize int64  `json:"batch_size"`
+	// Counted says what was counted: "samples" if the positions of an epoch are the samples, each once, or "positions"
+	// of an epoch of a given length, a mixture, or strata.
+	Counted string `json:"counted"`
+	// Dropped are positions at the end of each epoch that never come, with the policy "drop" for short batches.
+	Dropped int64   `json:"dropped,omitempty"`
+	Starts  []Start `json:"starts"`
+	Epochs  []Epoch `json:"epochs"`
 	// StartsLeftOut and EpochsLeftOut are further ones.
 	StartsLeftOut int64       `json:"starts_left_out,omitempty"`
 	EpochsLeftOut int64       `json:"epochs_left_out,omitempty"`
@@ -87,10 +92,14 @@ type Start struct {
 // Epoch is what counts of an epoch.
 type Epoch struct {
 	Epoch uint64 `json:"epoch"`
-	// Complete says that every sample was delivered exactly once.
-	Complete bool  `json:"complete"`
-	Steps    int64 `json:"steps"` // that all ranks were given
-	Samples  int64 `json:"samples"`
+	// Complete says that every sample was delivered exactly once, Delivered that every position that comes was: its
+	// sample may be drawn by weight.
+	Complete  bool  `json:"complete"`
+	Delivered bool  `json:"delivered"`
+	Steps     int64 `json:"steps"` // that all ranks were given
+	Samples   int64 `json:"samples"`
+	// ByWeight are the samples among them that weights drew: some may have come often, others never.
+	ByWeight int64 `json:"drawn_by_weight,omitempty"`
 	// Unfinished says that the last whole step is followed by none. What is missing there is no exception.
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Begins is the first step that has records, in the first epoch of a ledger.
@@ -258,7 +267,11 @@ func (s *start) counts(part stretch) stretch {
 // checkRun finds what a run's lives say.
 func checkRun(lives []*life, epochs uint64, left *room) (Run, error) {
 	first := lives[0]
-	run := Run{Run: first.Run, Data: first.Data, Samples: first.Samples, BatchSize: first.BatchSize}
+	run := Run{Run: first.Run, Data: first.Data, Samples: first.Samples, BatchSize: first.BatchSize, Counted: "samples",
+		Dropped: max(first.Samples-first.Steps*first.BatchSize, 0)}
+	if first.Take || first.Mixture {
+		run.Counted = "positions"
+	}
 	starts, byEpoch := together(lives), map[uint64]*epoch{}
 	for number, begun := range starts {
 		oldest := begun.lives[0]
@@ -278,6 +291,9 @@ func checkRun(lives []*life, epochs uint64, left *room) (Run, error) {
 					e := byEpoch[part.epoch]
 					e.edges = append(e.edges, edge{counted.from, number, lived.Rank, 1},
 						edge{counted.to, number, lived.Rank, -1})
+					if part.byWeight {
+						e.byWeight += lived.rows(counted.from, counted.to)
+					}
 				}
 			}
 		}

@@ -34,6 +34,7 @@ type given struct {
 	positions []int
 	lost      *bool          // there is no record of it
 	bad       map[int]string // by position
+	byWeight  bool           // weights drew its samples
 }
 
 // text returns lines with their checksums.
@@ -62,6 +63,7 @@ type history struct {
 	folder                string
 	samples, batch, steps int
 	epochs                uint64
+	weighted              [2]place // weights draw from the first place up to the second one
 	clock                 float64
 	files                 []*written
 	model, saved          []given // as of now, and as of the last state
@@ -118,6 +120,9 @@ func (h *history) give(r *rank) {
 	}
 	g := given{epoch: h.place.Epoch, step: int(h.place.Step), positions: positions, lost: new(bool),
 		bad: map[int]string{}}
+	if g.byWeight = h.place.compare(h.weighted[0]) >= 0 && h.place.compare(h.weighted[1]) < 0; g.byWeight {
+		record["weights"] = strings.Repeat("ab", 32)
+	}
 	if h.bads > 0 && len(positions) > 0 && h.IntN(10) == 0 {
 		h.bads--
 		p := positions[h.IntN(len(positions))]
@@ -294,6 +299,11 @@ func simulate(t *testing.T, seed uint64) *history {
 			}
 		}
 	}
+	if r.IntN(3) == 0 {
+		for i := range h.weighted {
+			h.weighted[i] = place{r.Uint64N(h.epochs), r.Int64N(int64(h.steps))}
+		}
+	}
 	if r.IntN(8) == 0 { // the ledger is of a run that had begun without
 		h.place = place{r.Uint64N(h.epochs), r.Int64N(int64(h.steps))}
 		h.save()
@@ -352,7 +362,8 @@ func TestSimulatedHistories(t *testing.T) {
 		}
 	}
 	t.Log(found)
-	for _, what := range []string{"complete", "missing", "twice", "skipped", "superseded", "cut"} {
+	for _, what := range []string{"complete", "delivered", "drawn", "missing", "twice", "skipped", "superseded",
+		"cut"} {
 		if found[what] == 0 {
 			t.Errorf("no history has %s", what)
 		}
@@ -412,12 +423,21 @@ func (h *history) compare(t *testing.T, cut int, found map[string]int) {
 	for _, e := range run.Epochs {
 		times := counts[e.Epoch]
 		whole := times != nil && !slices.ContainsFunc(times, func(n int) bool { return n != 1 })
-		if e.Complete != whole {
-			t.Fatalf("epoch %d: complete is %v, counts %v", e.Epoch, e.Complete, times)
+		drawn := 0
+		for _, g := range h.model {
+			if g.epoch == e.Epoch && g.byWeight && !*g.lost {
+				drawn += len(g.positions)
+			}
 		}
-		if whole {
+		complete := whole && drawn == 0 && h.steps*h.batch >= h.samples
+		if e.Delivered != whole || e.Complete != complete || e.ByWeight != int64(drawn) {
+			t.Fatalf("epoch %d: %+v, %d drawn, counts %v", e.Epoch, e, drawn, times)
+		}
+		if complete {
 			found["complete"]++
 		}
+		found["delivered"] += len(times)
+		found["drawn"] += drawn
 	}
 	found["missing"] += len(missing)
 	found["twice"] += more

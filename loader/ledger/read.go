@@ -74,9 +74,12 @@ type head struct {
 	Rank      int64  `json:"rank"`
 	World     int64  `json:"world_size"`
 	// Launch is what the launcher says of this start, the same on all ranks, or "".
-	Launch string  `json:"launch"`
-	place          // where the process began
-	Time   float64 `json:"time"`
+	Launch string `json:"launch"`
+	// Take and Mixture say that the positions of an epoch are not the samples of a dataset, each once.
+	Take    bool    `json:"take"`
+	Mixture bool    `json:"mixture"`
+	place           // where the process began
+	Time    float64 `json:"time"`
 }
 
 // place is a step of a run.
@@ -100,6 +103,8 @@ type record struct {
 	// Restored says that the trainer loaded a state before this batch, so the history goes on from here.
 	Restored bool     `json:"restored"`
 	Bad      []badRow `json:"bad"`
+	// Weights names the file of the weights that drew the samples, by its hash; "" if they came in the order.
+	Weights string `json:"weights"`
 }
 
 // badRow is a row of a sample that could not be read.
@@ -160,6 +165,7 @@ type life struct {
 type stretch struct {
 	epoch    uint64
 	from, to int64
+	byWeight bool // weights drew the samples
 }
 
 // stepMark is something that a record says of a step: what became of a bad sample, or of several, or that the record is
@@ -178,10 +184,12 @@ const wrong = "wrong"
 func (l *life) add(r *record, all *tally) error {
 	l.last = max(l.last, r.Time)
 	parts := int64(0)
-	if n := len(l.stretches); n > 0 && l.stretches[n-1].epoch == r.Epoch && l.stretches[n-1].to == r.Step {
+	made := stretch{r.Epoch, r.Step, r.Step + 1, r.Weights != ""}
+	if n := len(l.stretches); n > 0 && l.stretches[n-1] == (stretch{made.epoch, l.stretches[n-1].from, made.from,
+		made.byWeight}) {
 		l.stretches[n-1].to++
 	} else {
-		l.stretches = append(l.stretches, stretch{r.Epoch, r.Step, r.Step + 1})
+		l.stretches = append(l.stretches, made)
 		parts++
 	}
 	expected, first := l.rows(r.Step, r.Step+1), r.Step*l.BatchSize+l.Rank
@@ -197,14 +205,14 @@ func (l *life) add(r *record, all *tally) error {
 		if bad.Became == "skipped" {
 			expected--
 		}
-		made := stepMark{r.place, bad.Position, 1, fates[i], all.listed >= maxListed}
-		same := func(m stepMark) bool { return m.several && m.what == made.what }
-		if at := slices.IndexFunc(l.bad[begin:], same); made.several && at >= 0 {
+		mark := stepMark{r.place, bad.Position, 1, fates[i], all.listed >= maxListed}
+		same := func(m stepMark) bool { return m.several && m.what == mark.what }
+		if at := slices.IndexFunc(l.bad[begin:], same); mark.several && at >= 0 {
 			l.bad[begin+at].samples++
 			continue
 		}
 		all.listed++
-		l.bad = append(l.bad, made)
+		l.bad = append(l.bad, mark)
 	}
 	if r.First != first || r.Samples != expected {
 		all.wrong++

@@ -16,6 +16,8 @@ type epoch struct {
 	begins int64 // the first step that the ledger is about
 	mayEnd bool  // in the middle, as the run does
 	budget *room
+
+	byWeight int64 // samples that weights drew
 }
 
 // edge is where a rank of a start begins or ends to be given steps.
@@ -103,7 +105,7 @@ func (e *epoch) positions(from, to int64) int64 {
 
 // sweep finds what was delivered of the epoch, and adds the exceptions to a run.
 func (e *epoch) sweep(run *Run) Epoch {
-	told := Epoch{Epoch: e.number, Begins: e.begins}
+	told := Epoch{Epoch: e.number, Begins: e.begins, ByWeight: e.byWeight}
 	// In the last step, which may be short, not all ranks have rows.
 	e.edges = append(e.edges, edge{step: e.begins}, edge{step: e.Steps - 1})
 	slices.SortFunc(e.edges, func(a, b edge) int {
@@ -126,7 +128,8 @@ func (e *epoch) sweep(run *Run) Epoch {
 		}
 		told.Samples += e.piece(&p, run, p.from >= ends || p.to <= e.begins)
 	}
-	told.Complete = !told.Unfinished && told.Begins == 0 && run.Missing == missing && run.Twice == twice
+	told.Delivered = !told.Unfinished && told.Begins == 0 && run.Missing == missing && run.Twice == twice
+	told.Complete = told.Delivered && told.ByWeight == 0 && run.Dropped == 0 && run.Counted == "samples"
 	return told
 }
 

@@ -214,7 +214,41 @@ def test_what_a_ledger_says(server: tuple[str, Path], tmp_path: Path) -> None:
         [os.environ["CHASKI_BIN"], "ledger", "check", tmp_path], capture_output=True, text=True
     )
     assert out.returncode == 0, out.stderr
-    assert "{epoch: 0, complete: true, steps: 4, samples: 20}" in out.stdout
+    assert "{epoch: 0, complete: true, delivered: true, steps: 4, samples: 20}" in out.stdout
+
+
+@pytest.mark.parametrize("how", ["weights", "take", "mixture", "drop"])
+def test_what_is_counted(tmp_path: Path, how: str) -> None:
+    """An epoch that has not each sample once is delivered, and not complete."""
+    table: Any = {"x": list(range(20))}
+    o: dict[str, Any] = {"fields": {"x": "x"}, "batch_size": BATCH}
+    o["engine"] = chaski.Engine(ledger=tmp_path / "ledger")
+    if how == "take":
+        o["rows"] = chaski.Rows(take=18)
+    elif how == "mixture":
+        table = chaski.Mixture({"a": table, "b": {"x": [1, 2]}}, until="longest")
+    elif how == "drop":
+        o["last"] = "drop"
+    with chaski.load(table, **o) as loader:
+        if how == "weights":
+            loader.reweight([1.0] + [0] * 19, 2, folder=tmp_path / "w")
+            loader.reweight([0.0] + [1] * 19, 3, folder=tmp_path / "w")
+        given = sum(len(b["sample"]) for b in loader)
+        changes = loader.state_dict().get("weights", [])
+    (file,) = (tmp_path / "ledger").iterdir()
+    records = [json.loads(line.split(b" ", 1)[1]) for line in file.read_bytes().splitlines()]
+    hashes = [r.get("weights") for r in records[1:]]
+    if how == "weights":
+        assert hashes[:2] == [None, None] and hashes[3] == changes[0]["hash"] != hashes[2]
+    line = [os.environ["CHASKI_BIN"], "ledger", "check", "--json", "--epochs=1", file.parent]
+    out = subprocess.run(line, capture_output=True, text=True)
+    run = json.loads(out.stdout)["runs"][0]
+    (epoch,) = run["epochs"]
+    assert out.returncode == 0 and epoch["delivered"] and not epoch["complete"]
+    assert epoch["samples"] == given and run["missing"] == run["twice"] == 0
+    assert run["counted"] == ("positions" if how in ("take", "mixture") else "samples")
+    assert run.get("dropped", 0) == 2 * (how == "drop")
+    assert epoch.get("drawn_by_weight", 0) == 8 * (how == "weights")
 
 
 def test_a_full_disk_ends_the_ledger_and_not_the_run(

@@ -24,6 +24,7 @@ from chaski._members import Ragged
 from chaski._plot import Members
 from chaski._shared import Bytes, Owner, Side
 from chaski.errors import LimitError, PayloadError
+from chaski.order import Weights
 
 VERSION = 1
 ALIGN = 64
@@ -82,6 +83,7 @@ class Batch(Members):
     epoch: int = 0
     step: int = 0
     bad: tuple[BadRow, ...] = ()
+    _weights: Weights | None = None  # that drew its samples
     _converts: Mapping[str, Convert] = {}  # what is left to do for tensors, by name
     _arrived: Callable[[], object] | None = None  # what has a loop wait for it, on a device
 

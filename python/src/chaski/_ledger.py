@@ -50,6 +50,8 @@ class Ledger:
             became |= {r.position: "replaced" for r in batch.bad if r.instead is not None}
             bad = [{"position": p, "became": how} for p, how in became.items()]
             more = f',"bad":{json.dumps(bad)}'
+        if batch._weights is not None:
+            more += f',"weights":"{batch._weights.hash}"'
         if self.restored and self._file is not None:
             more += ',"restored":true'
         self.restored = False

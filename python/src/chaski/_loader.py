@@ -134,6 +134,8 @@ class Loader:
                     samples=self.samples,
                     batch_size=self.batch_size,
                     steps=self._steps,
+                    take=bool(spec.get("take")),
+                    mixture=any(spec.get(m) for m in ("sources", "strata")),
                     **share,
                 )
         except BaseException:

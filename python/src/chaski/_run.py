@@ -235,7 +235,7 @@ class Run:
             raise PayloadError(f"{self._target}: ticket {job.id} answered with other positions")
         if batch._converts and not self._native:
             raise PayloadError(f"{self._target}: ticket {job.id} answered with what is not final")
-        batch.step = job.step
+        batch.step, batch._weights = job.step, job.ticket.weights
 
     def _move(self, batch: Batch) -> None:
         """Moves a batch to the device, once the owner has taken the one before."""
