@@ -5,10 +5,12 @@ With CHASKI_SOAK_KILLS, as in `make frameworks`, every module resumes from every
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import re
 import warnings
+from datetime import timedelta
 from importlib.metadata import EntryPoints
 from pathlib import Path
 from typing import Any
@@ -211,3 +213,121 @@ def test_a_package_that_is_not_installed_is_said(chips, tmp_path, monkeypatch): 
         with pytest.warns(UserWarning, match="not installed as a package"):
             dataset.batch_sampler.sampler.set_epoch(0)
     chaski.torch._check_installed.cache_clear()
+
+
+class Scoring(Module):
+    """The same, with weights by losses, which come in a hook: of the module, or of a callback."""
+
+    def __init__(self, folder: str, weights: Path, hook: str, fails: int = -1) -> None:
+        super().__init__(folder)
+        self.weights, self.hook, self.fails = weights, hook, fails
+
+    def train_dataloader(self) -> Any:
+        self.data = super().train_dataloader()
+        return self.data
+
+    def add(self, batch: dict[str, Any]) -> None:
+        loader = self.data.loader
+        scores = loader.scores(self.weights)
+        scores.add(batch, (batch["sample"] * 5 + self.global_step) % 7 + 0.1)
+        if self.global_step % 3 == 1:
+            loader.reweight(scores.weights() ** 3, folder=self.weights)
+
+    def training_step(self, batch: dict[str, Any], i: int) -> torch.Tensor:
+        if self.global_step == self.fails:
+            raise RuntimeError("a step fails")
+        if self.hook == "training_step":
+            self.add(batch)
+        return super().training_step(batch, i)
+
+    def on_train_batch_end(self, outputs: Any, batch: dict[str, Any], _: int) -> None:
+        if self.hook == "module":
+            self.add(batch)
+
+
+class Adds(lightning.Callback):
+    """A user's own."""
+
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+        if module.hook == "callback":
+            module.add(batch)
+
+
+class ValidatedScoring(Scoring, Validated):
+    """The same, with validation."""
+
+
+@pytest.mark.parametrize("hook", ["training_step", "module", "callback"])
+@pytest.mark.parametrize(
+    ("when", "options"),
+    [
+        ({"every_n_train_steps": 1}, {}),
+        ({"every_n_train_steps": 2}, {"val_check_interval": 3}),
+        ({"train_time_interval": timedelta(seconds=0)}, {"limit_train_batches": 4}),
+        ({}, {"val_check_interval": 3}),  # saves at the end of a validation
+        ({"every_n_epochs": 1, "save_on_train_epoch_end": True}, {}),
+    ],
+    ids=str,
+)
+def test_losses_count_in_any_hook(chips, tmp_path, hook, when, options):  # noqa: F811
+    kind = ValidatedScoring if "val_check_interval" in options else Scoring
+    folder = str(chips[0])
+
+    def train(resume: Path | None = None, *callbacks: Any) -> tuple[Any, Any]:
+        module = kind(folder, tmp_path / "w", hook)
+        seen = fit(module, *callbacks, Adds(), resume=resume, **options).seen
+        assert "on_train_batch_end" not in vars(module)
+        assert not any("on_train_batch_end" in vars(c) for c in callbacks)
+        return seen, str(module.data.loader.scores(tmp_path / "w").means.tolist())
+
+    whole = train(None, saves(tmp_path, **when))
+    plain = fit(Module(folder), **options).seen
+    assert whole[0][:1] == plain[:1] and whole[0] != plain
+    found = sorted(tmp_path.glob("*.ckpt"))
+    if not EVERY:
+        found = found[:: max(len(found) // 5, 1)]
+    for path in nonempty(found):
+        step = int(path.stem.split("step=")[1])
+        if step < len(plain):
+            assert train(path) == (whole[0][step:], whole[1]), path.name
+
+
+@pytest.mark.parametrize("fails", [1, 2, STEPS - 1, STEPS, 2 * STEPS + 1])
+def test_a_batch_whose_step_failed_comes_again(chips, tmp_path, fails):  # noqa: F811
+    folder = str(chips[0])
+    whole = fit(Scoring(folder, tmp_path / "w", "module")).seen
+    module = Scoring(folder, tmp_path / "w", "module", fails)
+    saved = ModelCheckpoint(tmp_path, "{step}", save_on_exception=True, save_last=True)
+    with pytest.raises(RuntimeError, match="a step fails"):
+        fit(module, saved)
+    assert module.seen == whole[:fails] and "on_train_batch_end" not in vars(module)
+    rest = fit(Scoring(folder, tmp_path / "w", "module"), resume=tmp_path / "last.ckpt").seen
+    assert rest == whole[fails:]
+
+
+def test_a_module_may_be_copied_meanwhile(chips, tmp_path):  # noqa: F811
+    """Copies and pickles have the hook of their class."""
+
+    class Copies(lightning.Callback):
+        def on_train_batch_end(self, trainer, module, *_: Any) -> None:
+            if trainer.global_step == 1:
+                assert "on_train_batch_end" in vars(module)
+                layer, module.data, trainer_of = module.layer, None, module._trainer
+                module._trainer = None
+                made.extend((copy.deepcopy(module), pickle.loads(pickle.dumps(module))))
+                module._trainer = trainer_of
+                assert layer is module.layer
+
+    made: list[Any] = []
+    fit(Scoring(str(chips[0]), tmp_path, "none"), saves(tmp_path), Copies(), max_epochs=1)
+    for other in nonempty(made):
+        assert other.on_train_batch_end.__self__ is other
+        assert other.on_train_batch_end.__func__ is Scoring.on_train_batch_end
+
+
+@pytest.mark.parametrize("batches", [1, 2, 0.5])
+def test_overfitting_gets_the_same_batches_in_each_epoch(chips, batches):  # noqa: F811
+    seen = [s for _, s in fit(Module(str(chips[0])), overfit_batches=batches).seen]
+    n = batches if isinstance(batches, int) else int(STEPS * batches)
+    assert len(seen) == EPOCHS * n and seen == EPOCHS * seen[:n]
+    assert len({str(s) for s in seen}) == n

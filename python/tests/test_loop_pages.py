@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -253,20 +254,30 @@ def test_transformers(chips: Path) -> None:
     import accelerate
     import transformers
 
-    names = {"transformers": transformers, "accelerate": accelerate, "chaski": chaski}
-    exec(small(blocks("docs/many-gpus.md")[1]), names)
     rows: list[list[int]] = []
 
     class Model(torch.nn.Linear):
-        def forward(self, image: Any, **_: Any) -> dict[str, Any]:  # type: ignore[override]
-            rows.append(numbers(image))
-            return {"loss": super().forward(image.float().mean().reshape(1, 1)).sum()}
+        def forward(self, image: Any, valid: Any, **_: Any) -> dict[str, Any]:  # type: ignore[override]
+            if self.training:
+                rows.append(numbers(image))
+            mean = image.float().mean((1, 2, 3))[valid].mean()
+            return {"loss": super().forward(mean.reshape(1, 1)).sum() * 0 + mean, "logits": image}
 
     quiet = {"report_to": [], "disable_tqdm": True, "logging_strategy": "no", "use_cpu": True}
-    when = {"num_train_epochs": 3, "save_strategy": "no"}
-    trainer = names["Trainer"](Model(1, 1), transformers.TrainingArguments("out", **quiet, **when))
-    trainer.train()
+    when: dict[str, Any] = {"num_train_epochs": 3, "save_strategy": "no"}
+    own = SimpleNamespace(
+        Trainer=transformers.Trainer,
+        TrainingArguments=partial(transformers.TrainingArguments, **quiet, **when),
+    )
+    names = {"transformers": own, "accelerate": accelerate, "chaski": chaski, "model": Model(1, 1)}
+    block = small(blocks("docs/many-gpus.md")[1]).replace('"mask"', '"valid"')
+    exec(block.replace("val/", "chips/"), names)
+    names["trainer"].train()
     assert rows == undisturbed(3)
+    chip = np.arange(1, CHIPS + 1)
+    want = np.mean([chip[first : first + SIZE].mean() for first in range(0, CHIPS, SIZE)])
+    losses = [h["eval_loss"] for h in names["trainer"].state.log_history if "eval_loss" in h]
+    assert losses == pytest.approx([want] * 3)
 
 
 def test_accelerator_of_several_gpus(chips: Path, monkeypatch: pytest.MonkeyPatch) -> None:

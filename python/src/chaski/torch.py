@@ -407,8 +407,9 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
     def batch_sampler(self) -> SimpleNamespace:
         """An object with a `sampler`, whose `set_epoch` Lightning calls every epoch.
 
-        Lightning does not load this dataset's state from a checkpoint of the end of an epoch. Only
-        by this call, the epoch that follows has its own order, and not that of epoch 0.
+        Where Lightning does not find the callback of the package, it does not load this dataset's
+        state from a checkpoint of the end of an epoch. Only by this call, the epoch that follows
+        has its own order then, and not that of epoch 0.
         """
         # DeepSpeed's strategy asks whatever has a batch_sampler for its batch_size.
         return SimpleNamespace(sampler=_Epochs(self), batch_size=self.loader.local_batch_size)
