@@ -25,7 +25,7 @@ def _resume(package: str) -> Any:
     lightning: Any = importlib.import_module(package)
 
     class Resume(lightning.Callback):  # type: ignore[misc]
-        """Has an `IterableDataset` go on where a checkpoint says. Mends these faults:
+        """Has an `IterableDataset` go on where a checkpoint says. Mends faults of Lightning.
 
         - Lightning loads the state of a checkpoint where it makes the loaders, but not if they were
           made before, for `Trainer.estimated_stepping_batches` (its issue 20550), and not from the
