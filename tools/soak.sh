@@ -36,7 +36,7 @@ case ${1-} in
       -timeout 2h
     CHASKI_SOAK_LEDGER=100 $venv -m pytest -q python/tests/test_ledger.py
     CHASKI_SOAK_KILLS=${SOAKKILLS:-30} $venv -m pytest -q python/tests/test_scores.py -k killed
-    CHASKI_SOAK_KILLS=${SOAKKILLS:-30} CHASKI_SOAK_FORMS='plain views weights' \
+    CHASKI_SOAK_KILLS=${SOAKKILLS:-30} CHASKI_SOAK_FORMS='plain views weights scores' \
       tools/trainers.sh python/tests/test_exact_resume.py
     ;;
   hostile)

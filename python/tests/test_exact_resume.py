@@ -1,8 +1,9 @@
 """A trainer of each framework is killed within epochs, and goes on with other numbers of ranks.
 
 Every row of every step has the position, the sample and the pixels of an undisturbed run, also with
-several windows of each sample, and with weights of samples that change meanwhile. CHASKI_SOAK_FORMS
-has the forms of runs; without it, only the form with one window in the order of the epoch.
+several windows of each sample, with weights of samples that change meanwhile, and with weights by
+losses that come in any hook of the framework. CHASKI_SOAK_FORMS has the forms of runs; without it,
+only the form with one window in the order of the epoch.
 CHASKI_SOAK_KILLS sets how often each trainer is killed: once, if it is not set.
 """
 
@@ -70,13 +71,16 @@ def undisturbed(form: str, binary: str, tmp_path_factory: pytest.TempPathFactory
             for batch in loader:
                 if form == "weights" and len(steps) in trainers.CHANGES:
                     trainers.reweigh(loader, len(steps), folder)
+                if form == "scores":
+                    trainers.score(loader, len(steps), batch, folder)
                 digests = [hashlib.sha256(image.tobytes()).hexdigest() for image in batch["image"]]
                 rows = zip(batch["position"], batch["sample"], digests, strict=True)
                 steps.append({int(p): (int(i), digest) for p, i, digest in rows if p >= 0})
     assert len(steps) == STEPS
     assert len({str(rows) for rows in steps}) == STEPS, "an epoch is shuffled like another"
     often = [sample for rows in steps[13:] for sample, _ in rows.values()]
-    assert (len(set(often)) < 0.75 * WINDOWS) == (form == "weights"), "weights draw the samples"
+    weighted = form in ("weights", "scores")
+    assert (len(set(often)) < 0.75 * WINDOWS) == weighted, "weights draw the samples"
     return steps
 
 

@@ -5,8 +5,8 @@
 It resumes from the newest checkpoint in its directory, if there is one, and writes the rows of each
 step into rows-RUN-RANK, a line a step. It saves a checkpoint every SAVE_EVERY steps, and goes no
 further than the number of steps in the file "most". RUN, RANK, WORLD_SIZE and FORM are environment
-variables: the form "views" has two windows of each sample, and in "weights" the weights of samples
-change.
+variables: the form "views" has two windows of each sample, in "weights" the weights of samples
+change, and "scores" has both, with weights by losses, which come in another hook in each run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ RANK, WORLD = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE",
 
 def options(form: str) -> dict[str, Any]:
     """Returns the arguments of a form of runs."""
-    if form != "views":
+    if form not in ("views", "scores"):
         return OPTIONS
     return OPTIONS | {"window": [OPTIONS["window"], chaski.RandomWindow((48, 32), min_overlap=0.3)]}
 
@@ -62,10 +62,27 @@ def dataset() -> chaski.torch.IterableDataset:
 
 def reweigh(loader: chaski.Loader, step: int, folder: Path) -> None:
     """Gives the weights of a step."""
-    per_epoch = STEPS // EPOCHS
     weights = np.random.default_rng(step).gamma(0.3, size=loader.samples)
-    ahead = (step // per_epoch - loader.epoch) * per_epoch + step % per_epoch + AHEAD
-    loader.reweight(weights, ahead, folder=folder)
+    loader.reweight(weights, ahead(loader, step), folder=folder)
+
+
+def ahead(loader: chaski.Loader, step: int) -> int:
+    """Returns the step that is AHEAD of one, counted as `reweight` does."""
+    per_epoch = STEPS // EPOCHS
+    return (step // per_epoch - loader.epoch) * per_epoch + step % per_epoch + AHEAD
+
+
+def score(loader: chaski.Loader, step: int, batch: Any, folder: Path) -> None:
+    """Gives the losses of a step, and in some steps weights by all of them."""
+    scores = loader.scores(folder)
+    scores.add(batch, np.asarray(batch["sample"]) * 7 % 5 + np.sin(step) + 1.1)
+    if step in CHANGES:
+        loader.reweight(scores.weights() ** 3, ahead(loader, step), folder=folder)
+
+
+def hook(*names: str) -> str:
+    """Returns the hook in which this run gives the losses, or ""."""
+    return names[int(os.environ["RUN"]) % len(names)] if FORM == "scores" else ""
 
 
 def rows_of(batch: dict[str, Any]) -> list[list[Any]]:
@@ -167,6 +184,8 @@ def plain(
         for batch in loader:
             note(step, batch, data)
             learn(model, optimizer, batch)
+            if hook("loop"):
+                score(data.loader, step, batch, FOLDER / "weights")
             step += 1
             if step % SAVE_EVERY == 0:
                 state = {"model": model.state_dict(), "data": stateful.state_dict(), "step": step}
@@ -253,6 +272,8 @@ def fsdp2() -> None:
         for batch in data:
             note(step, batch, data)
             learn(model, optimizer, batch)
+            if hook("loop"):
+                score(data.loader, step, batch, FOLDER / "weights")
             step += 1
             if step % SAVE_EVERY == 0:
                 dcp.save(
@@ -278,6 +299,8 @@ def accelerate() -> None:
             accelerator.backward(model(batch["image"]))
             optimizer.step()
             optimizer.zero_grad()
+            if hook("loop"):
+                score(data.loader, step, batch, FOLDER / "weights")
             step += 1
             if step % SAVE_EVERY == 0:
                 accelerator.save_state(str(FOLDER / f"new-{WORLD}"))
@@ -291,23 +314,41 @@ def transformers() -> None:
     import transformers
     from accelerate.data_loader import DataLoaderShard
 
+    where = hook("forward", "compute_loss", "on_step_end")
+
     class Model(Net):
-        def forward(self, image: Any, position: Any, sample: Any, **_: Any) -> dict[str, Any]:  # type: ignore[override]
-            batch = {"image": image, "position": position, "sample": sample}
+        def forward(self, **batch: Any) -> dict[str, Any]:  # type: ignore[override]
             note(trainer.state.global_step, batch, trainer.data)
-            return {"loss": super().forward(image)}
+            if where == "forward":
+                trainer.score(batch, trainer.state.global_step)
+            return {"loss": super().forward(batch["image"])}
 
     class Trainer(transformers.Trainer):
         def get_train_dataloader(self) -> Any:
             self.data = dataset()  # after the process group
             return DataLoaderShard(self.data, batch_size=None)
 
+        def compute_loss(self, model: Any, inputs: Any, *args: Any, **more: Any) -> Any:
+            self.last = inputs
+            loss = super().compute_loss(model, inputs, *args, **more)
+            if where == "compute_loss":
+                self.score(inputs, self.state.global_step)
+            return loss
+
+        def score(self, batch: Any, step: int) -> None:
+            score(self.data.loader, step, batch, FOLDER / "weights")
+
+    class Scores(transformers.TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if where == "on_step_end":
+                trainer.score(trainer.last, state.global_step - 1)
+
     quiet = {"report_to": [], "disable_tqdm": True, "logging_strategy": "no", "use_cpu": True}
     when = {"num_train_epochs": EPOCHS, "save_strategy": "steps", "save_steps": SAVE_EVERY}
     trainer = Trainer(
         Model(),
         transformers.TrainingArguments(str(FOLDER), **quiet, **when),
-        callbacks=[chaski.torch.trainer_callback()] if FORM == "weights" else [],
+        callbacks=[Scores()] + [chaski.torch.trainer_callback()] * (FORM in ("weights", "scores")),
     )
     last = newest("checkpoint-*", lambda path: (path / "trainer_state.json").exists())
     trainer.train(resume_from_checkpoint=None if last is None else str(last))
@@ -330,13 +371,28 @@ def lightning() -> None:
 
         def training_step(self, batch: dict[str, Any], _: int) -> torch.Tensor:
             note(self.global_step, batch, self.data)
+            if where == "training_step":
+                self.score(batch, self.global_step)
             return self.net(batch["image"])
+
+        def on_train_batch_end(self, outputs: Any, batch: dict[str, Any], _: int) -> None:
+            if where == "module":
+                self.score(batch, self.global_step - 1)
+
+        def score(self, batch: dict[str, Any], step: int) -> None:
+            score(self.data.loader, step, batch, FOLDER / "weights")
 
         def configure_optimizers(self) -> torch.optim.Optimizer:
             # This makes the loader before the checkpoint is there, as schedules of rates do.
             assert self.trainer.estimated_stepping_batches == STEPS
             return optimizer_of(self.net)
 
+    class Scores(lightning.Callback):
+        def on_train_batch_end(self, trainer: Any, module: Any, _: Any, batch: Any, i: int) -> None:
+            if where == "callback":
+                module.score(batch, trainer.global_step - 1)
+
+    where = hook("training_step", "module", "callback")
     last = newest("step=*.ckpt")
     saves = ModelCheckpoint(FOLDER, "{step}", every_n_train_steps=SAVE_EVERY, save_top_k=-1)
     trainer = lightning.Trainer(
@@ -345,7 +401,11 @@ def lightning() -> None:
         devices=WORLD,
         max_epochs=EPOCHS,
         logger=False,
-        callbacks=[saves, for_lightning()],  # which it finds by itself where chaski is installed
+        callbacks=[
+            saves,
+            Scores(),
+            for_lightning(),
+        ],  # which it finds by itself where chaski is installed
         enable_progress_bar=False,
         enable_model_summary=False,
     )
