@@ -128,7 +128,7 @@ func (d *dataset) setSteps(field *pixels.Raster, f *Field, files *rows.Steps) er
 func (d *dataset) setRatio(field *pixels.Raster, lead, own *catalog.Asset, policy string) (err error) {
 	if d.kind.Whole && d.sampler.Views == nil {
 		field.Ratio = pixels.WholeRatio(lead.Index, own.Index)
-	} else if d.sampler.Whole && d.sampler.Views == nil {
+	} else if d.sampler.AllWhole() {
 		field.Ratio = pixels.ResizedRatio(lead.Index, own.Index, d.sampler.Height, d.sampler.Width)
 	} else if field.Ratio, err = pixels.NewRatio(lead.Index, own.Index); err != nil {
 		return err

@@ -65,6 +65,9 @@ func (d *dataset) setSize(height, width int) error {
 			sampler.Height, sampler.Width, d.alignY, d.alignX)
 	}
 	for _, r := range d.rasters {
+		if sampler.Whole { // of a field apart, a view of another size has its own
+			r.Ratio = r.Ratio.Resized(sampler.Height, sampler.Width)
+		}
 		w := r.Ratio.Scale(shuffle.Box{H: sampler.Height, W: sampler.Width})
 		r.SetSize(w.H, w.W)
 	}

@@ -156,7 +156,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 
 // wholes reports whether the window of a draw is the whole of each raster, resampled.
 func (d *dataset) wholes(draw *shuffle.Draw) bool {
-	return d.sampler.Whole && d.sampler.Views == nil && draw.Corner == nil
+	return d.sampler.Whole && draw.Corner == nil
 }
 
 // scaled converts the window of a draw to pixels of an asset of a field.

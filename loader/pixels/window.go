@@ -63,6 +63,14 @@ func ResizedRatio(first, other *chunk.Index, height, width int) ratio {
 	return ratio{numY: 1, DenY: 1, numX: 1, DenX: 1, height: height, width: width}
 }
 
+// Resized returns the ratio for another size of whole rasters.
+func (r ratio) Resized(height, width int) ratio {
+	if r.Apart() {
+		r.height, r.width = height, width
+	}
+	return r
+}
+
 // Apart reports whether the field shares no grid with the first one.
 func (r ratio) Apart() bool { return r.height > 0 }
 

@@ -10,6 +10,11 @@ import (
 // maxViews bounds the windows of a sample: the engine has a compiled copy of the fields for each.
 const maxViews = 64
 
+// AllWhole reports whether all windows of a sample are whole rasters, resampled.
+func (s *Sampler) AllWhole() bool {
+	return s.Whole && !slices.ContainsFunc(s.Views, func(v Sampler) bool { return !v.Whole })
+}
+
 // checkViews checks the further windows of a sample.
 func (s *Sampler) checkViews(kind *samplerKind) error {
 	switch {

@@ -21,15 +21,15 @@ CASES = {
 }
 
 
-def bilinear(x: np.ndarray) -> np.ndarray:
+def bilinear(x: np.ndarray, size: tuple[int, int] = SIZE) -> np.ndarray:
     t = torch.from_numpy(x.astype(np.float32))[None]
-    return torch.nn.functional.interpolate(t, SIZE, mode="bilinear")[0].numpy()
+    return torch.nn.functional.interpolate(t, size, mode="bilinear")[0].numpy()
 
 
-def nearest(x: np.ndarray) -> np.ndarray:
+def nearest(x: np.ndarray, size: tuple[int, int] = SIZE) -> np.ndarray:
     rows, columns = (
         ((np.arange(n) + 0.5) * old / n).astype(int)
-        for n, old in zip(SIZE, x.shape[-2:], strict=True)
+        for n, old in zip(size, x.shape[-2:], strict=True)
     )
     return x[:, rows][:, :, columns]
 
@@ -64,6 +64,29 @@ def test_masks_of_other_sizes(tmp_path, binary, case) -> None:
                 assert np.allclose(b["image"][k], bilinear(images[row]), rtol=1e-4, atol=1e-3)
                 assert (b["mask"][k] == nearest(masks[row])).all()
                 assert tuple(b["window"][k]) == (0, 0, *images[row].shape[1:])
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("sizes", [[SIZE, SIZE], [SIZE, (6, 8)], [(6, 8), SIZE, (5, 5)]], ids=str)
+def test_several_windows(tmp_path, binary, case, sizes) -> None:
+    """Each is as large as it says in both fields."""
+    images, masks = write(tmp_path, CASES[case])
+    window = [chaski.ResizedWindow(size, whole=True) for size in sizes]
+    end = (lambda _: "") if sizes[0] == sizes[1] else (lambda size: "." + "x".join(map(str, size)))
+    with chaski.load(tmp_path, fields=FIELDS, window=window, batch_size=4) as run:
+        for b in nonempty(run):
+            assert b["valid"].all()
+            for k, row in nonempty(enumerate(b["sample"])):
+                for v, size in nonempty(enumerate(sizes)):
+                    name = end(size if size[0] != size[1] else size[:1])
+                    view = v if sizes[0] == sizes[1] else 0
+                    assert np.allclose(
+                        b[f"image{name}"][k, view],
+                        bilinear(images[row], size),
+                        rtol=1e-4,
+                        atol=1e-3,
+                    )
+                    assert (b[f"mask{name}"][k, view] == nearest(masks[row], size)).all()
 
 
 def test_a_sample_without_its_image(tmp_path, binary) -> None:
