@@ -50,8 +50,8 @@ func (p *pass) fault(err error) error {
 	return err
 }
 
-// plan says what is read and decoded for a box of an index. A Reader executes it and a DryReader notes it, so a forecast
-// is what a run does. It keeps its memory from box to box.
+// plan says what is read and decoded for a box of an index. A Reader executes it and a DryReader notes it, so a
+// forecast is what a run does. It keeps its memory from box to box.
 type plan struct {
 	x      *chunk.Index
 	pieces *chunk.Index // of chunks that are decoded in pieces; nil if chunks are decoded whole
