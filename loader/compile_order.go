@@ -56,7 +56,11 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	}
 	switch {
 	case d.source.Time != nil:
-		err = d.compileSeries(ctx, &items, rows)
+		if err = d.compileSeries(ctx, &items, rows); err == nil && d.steps > 1 && items.Series.Single() {
+			e.options.Logger.Warn("no series has two rows: key is the column whose value all rows of a series have, "+
+				"and order says their time", "source", d.source.Source, "key", d.source.Time.Key,
+				"order", d.source.Time.Order)
+		}
 	case d.source.Strata != nil:
 		groups, err = d.compileStrata(ctx, rows)
 	}

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -32,6 +34,10 @@ var remarkKinds = []remarkKind{
 	{says: "nodata of one band of integers becomes 0, which is a class in labels: dtype \"int64\" keeps it, and " +
 		"\"float32\" says that the field is an image", field: label(false),
 		matters: func(_ *Engine, d *dataset) bool { return len(d.rasters) > 1 }},
+	{says: "physical is true, and the first file has no scales and offsets, as SCALE and OFFSET of GDAL: its values " +
+		"are as stored. Columns with them, also raster:bands of STAC, are scale and offset of the field",
+		field: unscaled},
+	{says: "dims is given, which is of arrays: files of other formats have their own axes", field: undimmed},
 	{says: "the files have nodata values of all bands together (NODATA_VALUES, or a transparent colour): such " +
 		"pixels are read as valid ones; 'gdal_translate -mask mask IN OUT.tif' makes a mask of them", field: joint},
 	{says: "times picks steps that the first file does not have: steps that a file lacks are padding, and " +
@@ -103,6 +109,23 @@ func unheld(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 		}
 	}
 	return strings.Join(said, ", ")
+}
+
+func unscaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
+	scaled := func(a catalog.Asset) bool { return a.Index.Physical != nil }
+	if !field.Physical || field.Scale != nil || field.Offset != nil || scaled(*first) ||
+		slices.ContainsFunc(first.Parts, scaled) {
+		return ""
+	}
+	return field.Name
+}
+
+func undimmed(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
+	file, raster := magic.Named(first.URI), magic.Named(cmp.Or(first.Member, first.URI))
+	if known := file.Class == magic.Parquet || raster.Class.Pixels(); field.Dims == "" || first.Axes.Dims != "" || !known {
+		return ""
+	}
+	return field.Name
 }
 
 // label returns what names a field that may be labels, of samples of 8 bits (small) or of more.

@@ -18,6 +18,9 @@ type Series struct {
 	runs           Runs     // sequences of groups
 }
 
+// Single reports whether there are several groups, and each has one row.
+func (s *Series) Single() bool { return len(s.rows) > 1 && len(s.starts)-1 == len(s.rows) }
+
 // NewSeries groups rows by key and orders each group by time, and by row number if times are equal.
 // Groups come in the order of their first row. keys and times have an entry for every row of the
 // table; rows lists the rows in use, nil means all. A sequence has length rows, and one begins at every

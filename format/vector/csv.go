@@ -117,7 +117,7 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 	if t.shape == nil {
 		return missing(`of a box, such as "xmin", "ymin", "xmax" and "ymax", nor of an outline or a mask of runs`)
 	}
-	if t.image = first(imageColumns); l.o.Image != "" {
+	if t.image, l.table = first(imageColumns), true; l.o.Image != "" {
 		t.image = slices.Index(head, l.o.Image)
 	}
 	if t.image < 0 && t.text != nil && !l.o.OneImage { // of masks of runs

@@ -82,6 +82,7 @@ type labels struct {
 	sizes  [][2]float64      // by number: width and height as the file says them, 0 if it does not
 	text   int64             // bytes of names, with nameBytes for each
 
+	table bool // the images are in a column, which Options.Image may name
 	// ordinal says that the numbers of classes are positions in a list of names that is elsewhere.
 	ordinal      bool
 	chargedBytes int64
@@ -366,6 +367,10 @@ func runs(height float64, lengths []float64) orb.Geometry {
 
 // layer returns the layer of the objects. size is the size of the file in bytes.
 func (l *labels) layer(space Space, size int64) (*Layer, error) {
+	if l.o.Image != "" && l.o.imageForm == "" && !l.table {
+		return nil, fault.New(fault.Unsupported, "images", "image is %q, and %s names the image of each shape itself",
+			l.o.Image, l.format)
+	}
 	if l.o.OneImage && len(l.paths) > 1 {
 		return nil, fault.New(fault.Unsupported, "images", "the file names %d images, such as %q and %q: give it as "+
 			"path, not as pattern", len(l.paths), fault.Short(l.paths[0]), fault.Short(l.paths[1]))

@@ -276,9 +276,8 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	return field, nil
 }
 
-// LabelNoData returns the nodata value of a field that may be labels, and of which the spec does not say what becomes
-// of nodata: the file has one band of integers, the dtype is auto, and the value is not 0, which it would become in
-// floats.
+// LabelNoData returns the nodata value of a field that may be labels, if the spec does not say what becomes of it: the
+// file has one band of integers, the dtype is auto, and the value is not 0, which it would become in floats.
 func LabelNoData(f *spec.Field, x *chunk.Index) (nodata float64, ok bool) {
 	if f.DType != spec.Auto || f.Stacked() || f.Fill != nil || f.LUT != nil || f.Normalize != nil || f.Physical ||
 		x.DataBands() != 1 || !x.DType.Integer() || x.Mask != nil && f.NoData == nil {

@@ -1,10 +1,13 @@
 package rows
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -15,8 +18,11 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// TestSelectedRows: without conditions all rows are selected, which nil says, and it is an error if none is left.
+// TestSelectedRows: without conditions all rows are selected, which nil says, and it is an error if none is left. The
+// log counts bad ids of no sample.
 func TestSelectedRows(t *testing.T) {
+	var log bytes.Buffer
+	options := resources.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}.WithDefaults()
 	table := inMemory(3, 0, map[string]listed{"part": {catalog.Text, 0, []any{"a", "b", "a"}}})
 	for _, c := range []struct {
 		bad  []string
@@ -24,11 +30,14 @@ func TestSelectedRows(t *testing.T) {
 		kind fault.Kind
 	}{{nil, nil, 0}, {[]string{"1", "7"}, []uint32{0, 2}, 0}, {[]string{"0", "1", "2"}, nil, fault.NotFound}} {
 		source := spec.Source{Source: "here", Subset: spec.Subset{Bad: c.bad}}
-		got, err := Selected(t.Context(), table, source, resources.Options{})
+		got, err := Selected(t.Context(), table, source, options)
 		same := slices.Equal(got, c.want) && (got == nil) == (c.want == nil)
 		if fault.KindOf(err) != c.kind || err == nil && !same {
 			t.Errorf("without %q: %v, %v", c.bad, got, err)
 		}
+	}
+	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, "ids=1 of=2 \"such as\"=7") {
+		t.Error(said)
 	}
 	table.Selected = true
 	got, err := Selected(t.Context(), table, spec.Source{Subset: spec.Subset{Bad: []string{"0"}}}, resources.Options{})

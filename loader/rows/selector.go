@@ -141,19 +141,21 @@ func (s *Selector) Apply(ctx context.Context, subset *spec.Subset) error {
 // another run may have had another field first.
 func (s *Selector) without(ctx context.Context, ids []string) error {
 	s.init()
-	bad := make(map[string]bool, len(ids))
+	found := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		bad[id] = true
+		found[id] = false
 	}
 	drop := func(row int64, id string) error {
-		s.Keep[row] = s.Keep[row] && !bad[id]
+		if _, bad := found[id]; bad {
+			s.Keep[row], found[id] = false, true
+		}
 		return nil
 	}
-	if err := cmp.Or(s.table.ScanIDs(ctx, drop), s.table.Keys(ctx, drop)); err != nil || s.table.Array {
+	if err := cmp.Or(s.table.ScanIDs(ctx, drop), s.table.Keys(ctx, drop)); err != nil {
 		return err
 	}
 	for _, field := range s.table.Fields {
-		for row := int64(0); row < s.table.N && field.Kind == catalog.Raster; row++ {
+		for row := int64(0); row < s.table.N && field.Kind == catalog.Raster && !s.table.Array; row++ {
 			path, err := field.Value(ctx, row)
 			if err == nil {
 				err = cmp.Or(drop(row, path.Text), ctx.Err())
@@ -162,6 +164,11 @@ func (s *Selector) without(ctx context.Context, ids []string) error {
 				return err
 			}
 		}
+	}
+	absent := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return found[id] })
+	if len(absent) > 0 {
+		s.options.Logger.Warn("bad names samples that the dataset does not have", "ids", len(absent), "of", len(ids),
+			"such as", absent[0])
 	}
 	return nil
 }

@@ -85,11 +85,12 @@ type Field struct {
 	BandNames []string `json:"band_names,omitempty" role:"default,raster"`
 	// ByPosition takes all bands by their order alone, whatever names files give them.
 	ByPosition bool `json:"by_position,omitempty" role:"default,raster"`
-	// DType is the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16", "uint8" or "int64".
-	// "int64" is for real rasters; a sample with a number that int64 lacks is bad. "auto" is float32, but as stored for
-	// classes, unless they are normalised: these have a palette in their file, or one band of 8 bits with a nodata
-	// value that is not 0 and no Fill. With kind "number" or "array" numbers may have any real dtype; a row whose
-	// number the dtype cannot hold is a bad sample. Default: "native" for rasters, and int64 or float64 for numbers.
+	// DType is the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
+	// "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks is bad. "auto" is
+	// float32, but as stored for classes, unless they are normalised: these have a palette in their file, or one band
+	// of 8 bits with a nodata value that is not 0 and no Fill. With kind "number" or "array" numbers may have any
+	// real dtype; a row whose number the dtype cannot hold is a bad sample. Default: "native" for rasters, and int64
+	// or float64 for numbers.
 	DType string `json:"dtype,omitempty" role:"default,spec,any"`
 	// Times picks steps of time by their index from 0, in this order, of files that have them, or the files of a
 	// sequence of TACO 3 by their numbers. A step may be repeated; one that a file lacks is padding. Default: all.

@@ -47,9 +47,13 @@ func parse(b []byte, stored bool) (Spec, error) {
 	if err := s.inherit(stored); err != nil {
 		return Spec{}, err
 	}
-	r := reports{s.Stats, maxStatsBytes}
+	r := reports{byField: s.Stats, budget: maxStatsBytes}
 	if err := r.look(s.Fields, s.Sources); err != nil {
 		return Spec{}, err
+	}
+	if s.Stats != nil && !r.used {
+		return Spec{}, errors.New("stats are given, and no field is normalised by them: give normalize, such as " +
+			`"mean_std"`)
 	}
 	return s.Spec, s.Spec.normalize()
 }

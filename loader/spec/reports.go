@@ -10,7 +10,8 @@ import (
 // reports are the statistics of a spec by field.
 type reports struct {
 	byField map[string]json.RawMessage
-	budget  int // bytes of them that may still be read
+	budget  int  // bytes of them that may still be read
+	used    bool // a field is normalised by them
 }
 
 // maxStatsBytes bounds the statistics in a spec, counted once for each field and source that reads them: 16 times the
@@ -37,7 +38,7 @@ func (r *reports) look(fields []Field, sources []Source) error {
 // find puts the statistics of a field where it has none of its own.
 func (r *reports) find(n *Normalize, field string) error {
 	if n.Stats == nil {
-		n.Stats = r.byField[field]
+		n.Stats, r.used = r.byField[field], true
 	}
 	r.budget -= len(n.Stats)
 	switch {

@@ -109,8 +109,8 @@ var vectorDTypes = []string{"uint8", "int16", "int32", "int64", "float32"}
 
 func (v *Vector) validate(f *Field) error {
 	switch {
-	case f.onlyNamed():
-		return errors.New("a field of shapes (vector) has no members of rasters")
+	case f.ofOthers() != "":
+		return fmt.Errorf("%s is given: a field of shapes (vector) has no members of rasters and columns", f.ofOthers())
 	case v.Path == "" && v.Pattern == "":
 		return errors.New("vector: path is empty")
 	case v.Path != "" && v.Pattern != "":
@@ -156,13 +156,13 @@ func (v *Vector) validate(f *Field) error {
 	return nil
 }
 
-// onlyNamed reports whether a field has members beside its name that only fields of the dataset have.
-func (f *Field) onlyNamed() bool {
-	others := []string{"name", "vector", "scenes", "match", "match_days", "classes"}
+// ofOthers returns a member that only fields of the dataset have, or "".
+func (f *Field) ofOthers() string {
+	others := []string{"name", "vector", "scenes", "match", "match_days"}
 	if f.Kind == TextField && f.Vector.Pattern != "" {
 		others = append(others, "kind")
 	}
-	return firstMember(f, func(name string) bool { return !slices.Contains(others, name) }) != ""
+	return firstMember(f, func(name string) bool { return !slices.Contains(others, name) })
 }
 
 // Beside reports whether the field does not come from the dataset but lies in the windows of its rasters: shapes. The

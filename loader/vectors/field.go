@@ -259,6 +259,13 @@ func (v *field) place(f *file) error {
 // number resolves the values of the shapes of a file.
 func (v *field) number(f *file) error {
 	values := f.layer.Values
+	if values == nil && (v.Classes != nil || v.Unnamed != "") && f.layer.Len() > 0 {
+		return fault.New(fault.Unsupported, "classes", "they are given, and the file has no classes of its own: "+
+			"column names the values that are the classes of shapes")
+	}
+	if values != nil && v.Unnamed != "" && v.Classes == nil && values.Codes == nil && !values.AllNull() {
+		return fault.New(fault.Unsupported, "unnamed", "it is %q, a string, and the values are numbers", v.Unnamed)
+	}
 	named := values != nil && v.Vector.Kind != spec.InstanceVector
 	if named && v.Classes != nil && !f.layer.Ordinal && values.Codes == nil {
 		if values.Floats != nil {
