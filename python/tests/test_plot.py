@@ -120,7 +120,8 @@ def test_pictures(data, dtype, kind):
     titles = [axes.get_title() for axes in lines[0]]
     assert titles == ["image B04 B03 B02", "mask", "roofs"]
     (legend,) = figure.legends
-    assert [t.get_text() for t in legend.get_texts()] == ["0", "roof", "2"]
+    texts = [t.get_text() for t in legend.get_texts()]
+    assert texts == ["0", "roof", "2", "boxes", "outlines"]
 
 
 def test_choices(data):
@@ -140,7 +141,7 @@ def test_choices(data):
     ((axes,),) = grid(figure, 1)
     alpha = axes.images[1].get_alpha()
     assert ((alpha > 0) == np.isin(data.masks[0], [1, 2])).all()
-    batch["prediction"] = np.where(data.masks == 255, 0, data.masks)[[0, 1, 2, 3, 0]]
+    batch["prediction"] = np.where(data.masks == 255, 0, data.masks)
     ((_, mask, prediction),) = grid(batch.plot("image", "mask", "prediction", rows=1), 3)
     same = (pictures(mask)[0] == pictures(prediction)[0]).all(axis=-1)
     assert (same == (data.masks[0] != 255)).all()
@@ -158,6 +159,60 @@ def test_choices(data):
                 chaski.show(wrong)  # type: ignore[arg-type]
         with pytest.raises(chaski.SpecError, match="bands is .* three bands, or one"):
             batch.plot(bands=bands)
+
+
+def boxes_of(path, kinds):
+    """Writes boxes of one pixel more each, and returns their classes by width."""
+    lines = [f"{i}.tif,4,6,{9 + k},14,{kind}" for i in range(4) for k, kind in enumerate(kinds)]
+    path.write_text("\n".join(["image,xmin,ymin,xmax,ymax,label", *lines]))
+    return {5 + k: kind for k, kind in enumerate(kinds)}
+
+
+def test_classes_of_boxes(data, tmp_path):
+    """Their names and colours are those that are given, or what their names suggest."""
+    kinds = boxes_of(tmp_path / "b.csv", ["boat", "forest", "small house"])
+    named = {
+        "image": "images/{id}.tif",
+        "boxes": chaski.Vector(tmp_path / "b.csv", kind="boxes"),
+        "outlines": chaski.Vector(tmp_path / "b.csv", kind="polygons"),
+    }
+    with chaski.load(data.root, fields=named, batch_size=2, shuffle=False) as loader:
+        batch = next(iter(loader))
+    own = {"boxes": {2: "#ff0000"}}
+    figure = batch.plot("image", "boxes", rows=2, palette=own, classes={"boxes": {1: "a", 2: "b"}})
+    (legend,) = figure.legends
+    assert [t.get_text() for t in legend.get_texts()] == ["a", "b", "small house"]
+    marks = [p.get_edgecolor() for p in legend.get_patches()]
+    seen = {int(p.get_width()): p.get_edgecolor() for p in figure.axes[0].patches}
+    assert seen == dict(zip(kinds, marks, strict=True)) and seen[6] == (1, 0, 0, 1)
+    figure = batch.plot()
+    (legend,) = figure.legends  # both have the same classes
+    assert [t.get_text() for t in legend.get_texts()] == [*kinds.values()]
+    assert 90 < hue(np.array(legend.get_patches()[1].get_edgecolor()) * 255) < 160
+    batch["prediction"] = np.zeros((9, SIDE, SIDE), np.uint8)
+    with pytest.raises(chaski.SpecError, match="prediction has 9 rows, and the batch has 2"):
+        batch.plot()
+
+
+@pytest.mark.parametrize("size", [1.0, 2.0])
+def test_titles_and_legends_lie_in_the_figure(data, size):
+    """Views are called so, and names of many letters have several lines."""
+    how = {"window": [chaski.RandomWindow(8)] * 2, "shuffle": False, "batch_size": 1}
+    mask = chaski.Field(pattern="masks/{id}.tif", dtype="int64", fill=255)
+    named = {"image": "images/{id}.tif", "mask": mask}
+    with chaski.load(data.root, fields=named, **how) as loader:
+        batch = next(iter(loader))
+    names = ["land without any name", "roofs of tiles and of slate", "streets", "trees and hedges"]
+    figure = batch.plot(rows=1, size=size, classes={"mask": names})
+    titles = [axes.get_title().replace("\n", " ") for axes in figure.axes]
+    assert titles == [f"{n}, view {k}" for n in ("image B04 B03 B02", "mask") for k in range(2)]
+    page = io.BytesIO()
+    figure.savefig(page, format="rgba", dpi=100)
+    width, height = (figure.get_size_inches() * 100).astype(int)
+    pixels = np.frombuffer(page.getvalue(), np.uint8).reshape(-1, width, 4)
+    assert abs(len(pixels) - height) <= 1
+    for edge in (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]):
+        assert (edge == 255).all()  # what is cut has ink there
 
 
 def test_names_are_no_formulas_and_steps_keep_their_masks():

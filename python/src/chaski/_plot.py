@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,8 @@ _AXES = {3: ("n", "y", "x"), 4: ("n", "b", "y", "x"), 5: ("n", "t", "b", "y", "x
 """Axes of arrays that are not the batch's own, such as predictions."""
 _LEGEND = 36
 """Classes of a palette that a legend has at most: one has 256, and a figure no room for them."""
+_CALLED = {"v": "view", "t": "step"}
+"""What axes are called in titles."""
 
 
 def show(batch: Mapping[str, Any], *names: str, **options: Any) -> None:
@@ -49,7 +52,10 @@ def pyplot() -> Any:
 
 @dataclass
 class _Picture:
-    """What is drawn of a member: the rows that are shown, as (n, steps, y, x, b)."""
+    """What is drawn of a member: the rows that are shown, as (n, steps, y, x, b).
+
+    Of boxes and polygons `rows` are the values, and only the classes count.
+    """
 
     name: str
     rows: npt.NDArray[Any]
@@ -59,6 +65,7 @@ class _Picture:
     classes: bool
     labels: Mapping[int, str]
     palette: tuple[str, ...]
+    axes: Mapping[str, int] = field(default_factory=dict)  # of the steps, with their lengths
 
     def pixels(self, row: int, step: int) -> npt.NDArray[np.uint8]:
         """Returns the colours of one picture."""
@@ -70,10 +77,16 @@ class _Picture:
         out = _show.colours(self.rows[row][..., list(self.picked)], self.fill)[step]
         return out
 
-    def title(self) -> str:
-        """Returns its name, and the names of the bands that are drawn."""
+    def title(self, step: int) -> str:
+        """Returns its name, the names of the bands that are drawn, and the view and step."""
         named = [self.bands[i] for i in self.picked if i < len(self.bands) and not self.classes]
-        return _plain(" ".join([self.name, *dict.fromkeys(named)]))
+        numbers = zip(self.axes, np.unravel_index(step, [*self.axes.values()]), strict=True)
+        places = [f"{_CALLED.get(a, a)} {n}" for a, n in numbers if self.axes[a] > 1]
+        return _plain(", ".join([" ".join([self.name, *dict.fromkeys(named)]), *places]))
+
+    def colour(self, value: Any) -> Any:
+        """Returns the colour of a class."""
+        return _show.class_colours(np.array(int(value)), None, self.palette) / 255
 
 
 def _plain(text: str) -> str:
@@ -90,8 +103,9 @@ def _picture(
     ignore: Mapping[str, float],
     named: Mapping[str, Mapping[int, str]],
     painted: Mapping[str, Mapping[int, str]],
+    n: int,
 ) -> _Picture | None:
-    """Returns what to draw of some rows of a member, None of one that has no pixels."""
+    """Returns what to draw of some of n rows of a member, None of one that has no pixels."""
     if isinstance(v, Ragged) or v.dtype.kind not in "biufc" or f"{name}_count" in batch:
         return None
     axes = batch.axes.get(name, ())
@@ -100,6 +114,9 @@ def _picture(
     rows = _show.arranged(np.abs(v) if v.dtype.kind == "c" else v, axes)
     if rows is None or not rows.size:
         return None
+    if len(rows) != n:
+        raise SpecError(f"{name} has {len(rows)} rows, and the batch has {n}")
+    steps = {a: k for a, k in zip(axes, v.shape, strict=True) if a not in ("n", "y", "x", "b")}
     rows = rows[shown]
     info = batch.fields.get(name)
     if info is not None and info.kind == "mask":
@@ -119,7 +136,7 @@ def _picture(
     there = as_array(batch.get(f"there.{name}", np.ones(len(v))))[shown] != 0
     if not there.all():
         rows, fill = _missing(rows, there, fill, classes)
-    return _Picture(name, rows, called, fill, picked, classes, labels, palette)
+    return _Picture(name, rows, called, fill, picked, classes, labels, palette, steps)
 
 
 def _missing(
@@ -180,25 +197,41 @@ def draw(
     shown = np.flatnonzero(valid)[: count("rows", rows)]
     named = _by_number("classes", classes, batch, str)
     painted = _by_number("palette", palette, batch, _hex)
-    how = batch, shown, bands, ignore or {}, named, painted
+    how = batch, shown, bands, ignore or {}, named, painted, len(valid)
     found = [_picture(n, arrays[n], *how) for n in members]
     pictures = [p for p in found if p is not None]
     if not pictures:
         raise NotFoundError("the batch has nothing to draw: no member has the axes y and x")
     _share_classes(pictures, batch)
+    # The boxes and polygons of a single sample are arrays of its elements.
+    ragged = {
+        k: v if isinstance(v, Ragged) else Ragged(np.array([0, len(v)]), v)
+        for k, v in arrays.items()
+        if isinstance(v, Ragged) or v.ndim
+    }
+    outlines = {
+        n: _outlines(n, ragged, batch, shown, len(valid), named, painted)
+        for n in members
+        if f"{n}_values" in ragged
+    }
     columns = [p for p in pictures if not (overlay and p.classes)] or pictures[:1]
     above = [p for p in pictures if overlay and p.classes and p is not columns[0]]
     height, width = columns[0].rows.shape[2:4]
     extent = (0, width, height, 0)  # boxes and polygons are in pixels of the first picture
     across = [(p, step) for p in columns for step in range(p.rows.shape[1])]
     many, lines = len(across), max(len(shown), 1)
+    wide = size * many + 0.3
+    titles = [_wrapped(p.title(step), size) for p, step in across]
+    marks, below = _legend([p for p in columns if p.classes], above, [*outlines.values()], wide)
+    # An inch has 7 lines of a title, and 5 of a legend.
+    tall = size * lines * height / width + 0.2 + (1 + max(t.count("\n") for t in titles)) / 7
     figure: Figure
     figure, places = plt.subplots(
         lines,
         many,
         squeeze=False,
         layout="constrained",
-        figsize=(size * many + 0.3, size * lines * height / width + 0.5),
+        figsize=(wide, tall + (0.2 + -(-len(marks) // below) / 5) * bool(marks)),
     )
     samples = np.atleast_1d(arrays.get("sample", np.arange(len(valid))))[shown]
     for row, line in enumerate(places[: len(shown)]):
@@ -210,12 +243,18 @@ def draw(
                 continue
             for over in above:
                 _overlay(place, over, row, min(step, over.rows.shape[1] - 1), extent)
-            for shape in _shapes(arrays, members, int(shown[row]), len(valid), p, step):
+            for shape in _shapes(ragged, outlines, int(shown[row]), len(valid), p, step):
                 place.add_patch(shape)
-    for (p, step), place in zip(across, places[0], strict=True):
-        place.set_title(p.title() + f", step {step}" * (p.rows.shape[1] > 1), fontsize=9)
-    _legend(figure, [p for p in columns if p.classes], above)
+    for title, place in zip(titles, places[0], strict=True):
+        place.set_title(title, fontsize=9)
+    if marks:
+        figure.legend(handles=marks, loc="outside lower center", ncols=below, fontsize=8)
     return figure
+
+
+def _wrapped(text: str, inches: float) -> str:
+    """Returns a text of at most so many inches a line, of which each has some 13 letters."""
+    return "\n".join(textwrap.wrap(text, max(8, int(13 * inches)))) or text
 
 
 def _by_number(
@@ -259,60 +298,79 @@ def _overlay(place: Any, p: _Picture, row: int, step: int, extent: Sequence[int]
     place.imshow(colours, extent=extent, alpha=alpha, interpolation="nearest")
 
 
-def _legend(figure: Figure, beside: Sequence[_Picture], above: Sequence[_Picture]) -> None:
-    """Says which colour is which class."""
+def _legend(
+    beside: Sequence[_Picture], above: Sequence[_Picture], outlines: Sequence[_Picture], wide: float
+) -> tuple[list[Any], int]:
+    """Returns which colour is which class, and how many of them fit into a line of some inches."""
     from matplotlib.patches import Patch
 
-    marks = []
+    marks: dict[Any, Any] = {}  # boxes and polygons of the same shapes share them
     for palette in dict.fromkeys(p.palette for p in [*beside, *above]):
         pictures = [p for p in [*beside, *above] if p.palette == palette]
         called = {v: name for p in pictures for v, name in p.labels.items()}
         drawn = {int(v) for p in pictures for v in np.unique(p.rows) if v != p.fill}
         seen = sorted(drawn if beside else drawn - {0})
         for v in seen[: _LEGEND if palette else _show.CLASSES]:
-            marks.append(Patch(color=_colour(v, palette), label=_plain(called.get(v, str(v)))))
-    if marks:
-        columns = max(1, int(figure.get_size_inches()[0]))  # one an inch
-        figure.legend(handles=marks, loc="outside lower center", ncols=columns, fontsize=8)
+            name = called.get(v, str(v))
+            marks[v, name, "filled"] = Patch(color=pictures[0].colour(v), label=name)
+    for p in outlines:
+        seen = np.unique(p.rows)[: _LEGEND if p.palette else _show.CLASSES].astype(int).tolist()
+        for v in dict.fromkeys(seen):
+            name = p.labels.get(v) or f"{p.name} {v}" * (len(seen) > 1) or p.name
+            marks[v, name] = Patch(facecolor="none", edgecolor=p.colour(v), label=name)
+    for mark in marks.values():
+        mark.set_label(_plain(_wrapped(mark.get_label(), wide - 0.6)))
+    longest = max((len(mark.get_label()) for mark in marks.values()), default=0)
+    return [*marks.values()], max(1, int(wide / (0.6 + longest / 13)))
 
 
-def _colour(value: Any, palette: Sequence[str] = ()) -> Any:
-    return _show.class_colours(np.array(int(value)), None, palette) / 255
+def _outlines(
+    name: str,
+    ragged: Mapping[str, Ragged],
+    batch: Described,
+    shown: npt.NDArray[np.intp],
+    n: int,
+    named: Mapping[str, Mapping[int, str]],
+    painted: Mapping[str, Mapping[int, str]],
+) -> _Picture:
+    """Returns the classes of the boxes or polygons of some of n rows, with all of their views."""
+    lists = ragged[f"{name}_values"].rows()
+    views = len(lists) // n
+    values = [lists[row * views + view] for row in shown for view in range(views)]
+    labels, palette = batch._colours(name, named.get(name, {}), painted.get(name, {}))
+    rows = np.concatenate([np.empty(0, int), *values])
+    return _Picture(name, rows, (), None, (), True, labels, palette)
 
 
 def _shapes(
-    arrays: Mapping[str, Any], members: Sequence[str], row: int, rows: int, p: _Picture, step: int
+    ragged: Mapping[str, Ragged],
+    outlines: Mapping[str, _Picture],
+    row: int,
+    rows: int,
+    p: _Picture,
+    step: int,
 ) -> Iterator[Any]:
     """Yields the boxes and polygons of a row, of the view that a step of a picture shows."""
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
 
-    # Those of a single sample are arrays of its elements.
-    ragged = {
-        k: v if isinstance(v, Ragged) else Ragged(np.array([0, len(v)]), v)
-        for k, v in arrays.items()
-        if isinstance(v, Ragged) or v.ndim
-    }
-    for name in members:
-        if f"{name}_values" not in arrays:
-            continue
+    for name, classes in outlines.items():
         lists = ragged[f"{name}_values"].rows()
         views = len(lists) // rows
         place = row * views + step * views // p.rows.shape[1]
         if "." in name and name.rpartition(".")[2] != p.name.rpartition(".")[2]:
             continue  # of windows of another size
-        values = lists[place]
-        if f"{name}_rings" in arrays:
-            for shape, value in zip(polygons(ragged, name)[place], values, strict=True):
+        how = [
+            {"fill": False, "edgecolor": classes.colour(v), "linewidth": 1.5} for v in lists[place]
+        ]
+        if f"{name}_rings" in ragged:
+            for shape, style in zip(polygons(ragged, name)[place], how, strict=True):
                 for rings in shape:
                     path = Path.make_compound_path(*(Path([*r, r[0]], closed=True) for r in rings))
-                    yield PathPatch(path, fill=False, edgecolor=_colour(value), linewidth=1.5)
+                    yield PathPatch(path, **style)
         else:
-            for (x0, y0, x1, y1), value in zip(ragged[name].rows()[place], values, strict=True):
-                colour = _colour(value)
-                yield Rectangle(
-                    (x0, y0), x1 - x0, y1 - y0, fill=False, edgecolor=colour, linewidth=1.5
-                )
+            for (x0, y0, x1, y1), style in zip(ragged[name].rows()[place], how, strict=True):
+                yield Rectangle((x0, y0), x1 - x0, y1 - y0, **style)
 
 
 class Members(Described):
@@ -348,14 +406,16 @@ class Members(Described):
             overlay: draw classes over the first picture, where they are not 0, not beside it.
             ignore: values that are grey, by the member that has them: {"mask": 255}. Default: the
                 `fill` of each field.
-            classes: names of classes in the legend, by the member that has them: a list from 0, or
-                a dict by number: {"mask": {1: "water", 2: "forest"}}. Default: the file's names.
+            classes: names of classes in the legend, by the member that has them, also boxes: a list
+                from 0, or a dict by number: {"mask": {1: "water", 2: "forest"}}. Default: the
+                file's names.
             palette: their colours likewise, as matplotlib writes them: {"mask": {1: "#1f6fb4"}}.
             size: width of a picture in inches.
 
         Raises:
             ImportError: matplotlib is not installed.
             NotFoundError: there is no such member or band, or nothing to draw.
+            SpecError: a member has more or fewer rows than the batch.
         """
         figure = draw(
             self,
