@@ -1,65 +1,62 @@
-"""A PNG of a batch: every image in false colour, beside its mask."""
+"""Pictures of images in false colour and of their masks, with titles, a legend and a scale."""
 
 from __future__ import annotations
 
 import os
-import struct
-import zlib
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-GAP = 4  # pixels between chips
+
+def false_colour(
+    image: npt.NDArray[np.float32], bands: tuple[int, int, int] = (4, 3, 0)
+) -> npt.NDArray[np.float32]:
+    """Returns the colours, (y, x, 3), of an image (bands, y, x) of mean 0 and deviation 1."""
+    # From 1.2 standard deviations below the mean to 2.3 above it.
+    return np.clip((image[list(bands)] + 1.2) / 3.5, 0, 1).transpose(1, 2, 0)
 
 
-def write_png(path: str | os.PathLike[str], rgb: npt.NDArray[np.uint8]) -> None:
-    """Writes an array of shape (height, width, 3) as a PNG file."""
-    height, width, _ = rgb.shape
-
-    def part(kind: bytes, data: bytes) -> bytes:
-        crc = zlib.crc32(kind + data)
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
-
-    # Every row starts with its filter: 0, none.
-    rows = np.zeros((height, 1 + 3 * width), np.uint8)
-    rows[:, 1:] = rgb.reshape(height, 3 * width)
-    with open(path, "wb") as f:
-        f.write(b"\x89PNG\r\n\x1a\n")
-        f.write(part(b"IHDR", struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)))
-        f.write(part(b"IDAT", zlib.compress(rows.tobytes(), 9)))
-        f.write(part(b"IEND", b""))
-
-
-def contact_sheet(
-    images: npt.NDArray[np.float32],
-    masks: npt.NDArray[np.uint8],
-    colours: Sequence[str],
-    bands: tuple[int, int, int] = (4, 3, 0),
-    columns: int = 4,
-) -> npt.NDArray[np.uint8]:
-    """Lays a batch out in a grid of pairs, an image and its mask.
+def draw(
+    path: str | os.PathLike[str],
+    pictures: Sequence[tuple[str, npt.NDArray[np.generic]]],
+    classes: dict[str, str],
+    metres: float,
+    columns: int,
+) -> None:
+    """Writes pictures to a PNG file, in lines of so many.
 
     Args:
-        images: shape (n, bands, y, x), normalised to mean 0 and standard deviation 1.
-        masks: shape (n, y, x), classes.
-        colours: "#rrggbb" of the classes from 0 on; the others are black.
-        bands: those shown as red, green and blue.
-        columns: pairs in a row.
-
-    Returns:
-        The sheet, of shape (height, width, 3).
+        path: the file.
+        pictures: their titles, and colours (y, x, 3) or classes (y, x).
+        classes: the names of the classes from 0 on, with their colours; others are black.
+        metres: the side of a pixel.
+        columns: pictures in a line.
     """
-    n, _, height, width = images.shape
-    palette = np.zeros((256, 3), np.uint8)
-    palette[: len(colours)] = [list(bytes.fromhex(c[1:])) for c in colours]
-    # From 1.2 standard deviations below the mean to 2.3 above it.
-    colour = np.clip((images[:, list(bands)] + 1.2) / 3.5, 0, 1).transpose(0, 2, 3, 1)
-    pairs = np.concatenate([(255 * colour).astype(np.uint8), palette[masks]], axis=2)
-    cell_y, cell_x = height + GAP, 2 * width + GAP
-    rows = -(-n // columns)
-    sheet = np.full((rows * cell_y + GAP, columns * cell_x + GAP, 3), 255, np.uint8)
-    for i, pair in enumerate(pairs):
-        y, x = GAP + i // columns * cell_y, GAP + i % columns * cell_x
-        sheet[y : y + height, x : x + 2 * width] = pair
-    return sheet
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    colours = ListedColormap([*classes.values(), "black"])
+    height, width = pictures[0][1].shape[:2]
+    lines, side = -(-len(pictures) // columns), 10 / columns
+    size = 10, lines * (side * height / width + 0.25) + 0.6
+    figure = Figure(size, layout="constrained")
+    places = figure.subplots(lines, columns, squeeze=False).ravel()
+    for place, (title, picture) in zip(places, pictures, strict=False):
+        flat = np.minimum(picture, len(classes)) if picture.ndim == 2 else picture
+        place.imshow(flat, colours, vmin=0, vmax=len(classes), interpolation="nearest")
+        place.set_title(title, fontsize=9)
+    for place in places:
+        place.set_axis_off()
+    # A bar of about a third of the first picture, of a whole number of metres.
+    length = width * metres / 3
+    step = 10 ** np.floor(np.log10(length))
+    length = step * max(k for k in (1, 2, 5) if k * step <= length)
+    x, y = width / 20, height * 0.94
+    places[0].plot([x, x + length / metres], [y, y], color="white", linewidth=3)
+    text = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
+    places[0].text(x, y - height / 40, text, color="white", fontsize=8, va="bottom")
+    handles = [Patch(color=colour, label=name) for name, colour in classes.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9)
+    figure.savefig(path, dpi=150)

@@ -21,11 +21,11 @@ import chaski.torch
 import numpy as np
 import torch
 import torch.nn.functional as F
-from contact_sheet import GAP, contact_sheet, write_png
+from contact_sheet import draw, false_colour
 from torch import nn
 
-CLASSES = ("land", "water", "vegetation")
-COLOURS = ("#e2cb97", "#2d5bbe", "#318642")
+CLASSES = {"land": "#e2cb97", "water": "#2d5bbe", "vegetation": "#318642"}
+RESOLUTION = 20  # metres of a pixel
 NODATA = 255  # in masks; the loss leaves these pixels out
 
 
@@ -134,8 +134,12 @@ def progress(text: str, end: str = "") -> None:
 
 
 def save_sheet(path: Path, batch: dict[str, torch.Tensor]) -> None:
-    """Writes a contact sheet of a batch."""
-    write_png(path, contact_sheet(batch["image"].numpy(), batch["mask"][:, 0].numpy(), COLOURS))
+    """Draws a batch: each image in false colour, beside its mask."""
+    pictures: list[tuple[str, Any]] = []
+    for k, sample in enumerate(batch["sample"].tolist()):
+        pictures.append((f"chip {sample}", false_colour(batch["image"][k].numpy())))
+        pictures.append(("its labels", batch["mask"][k, 0].numpy()))
+    draw(path, pictures, CLASSES, RESOLUTION, columns=8)
 
 
 @torch.no_grad()
@@ -147,7 +151,8 @@ def predict(net: nn.Module, scene: Path, stats: Path, out: Path) -> None:
     with chaski.load(scene, window=grid, shuffle=False, **how) as loader:
         batches = ((b["sample"], torch.from_numpy(b["image"])) for b in loader)
         parts = ((sample, net(image).softmax(1)) for sample, image in batches)
-        style: dict[str, Any] = {"classes": CLASSES, "palette": COLOURS, "overviews": True}
+        names, colours = list(CLASSES), list(CLASSES.values())
+        style: dict[str, Any] = {"classes": names, "palette": colours, "overviews": True}
         chaski.paste(parts, scene, out, grid=grid, argmax=True, **style)
 
 
@@ -155,11 +160,10 @@ def draw_map(scene: Path, stats: Path, masks: list[Path], out: Path) -> float:
     """Draws a scene beside its labels and its map; returns the share of pixels where they agree."""
     how: dict[str, Any] = {"normalize": "mean_std", "stats": stats, "batch_size": 1}
     with chaski.load(scene, **how) as loader:
-        image = next(iter(loader))["image"]
+        image = next(iter(loader))["image"][0]
     labels, predicted = (chaski.read(path)[0] for path in masks)
-    first = contact_sheet(image, labels[None], COLOURS, columns=1)
-    second = contact_sheet(image, predicted[None], COLOURS, columns=1)
-    write_png(out, np.concatenate([first, second[:, image.shape[-1] + GAP :]], axis=1))
+    shown = [("scene in false colour", false_colour(image)), ("labels", labels), ("map", predicted)]
+    draw(out, shown, CLASSES, RESOLUTION, columns=3)
     known = labels != NODATA
     return float((labels == predicted)[known].mean())
 
