@@ -1,7 +1,7 @@
 package source
 
 import (
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -70,8 +70,9 @@ func TarName(file string) string {
 }
 
 // InTar returns the name of a member of a local tar for a path below it, a.tar/b.tif, and other paths as they are, such
-// as those below a directory that is named as a tar.
-func InTar(path string) string {
+// as those below a directory that is named as a tar, which stat tells: os.Stat, or one that asks only where files may be
+// opened.
+func InTar(path string, stat func(name string) (fs.FileInfo, error)) string {
 	if Scheme(path) != "" {
 		return path
 	}
@@ -82,7 +83,7 @@ func InTar(path string) string {
 			return filepath.FromSlash(path)
 		}
 		end += n + len(TarEnd)
-		if st, err := os.Stat(path[:end]); err != nil || !st.IsDir() {
+		if st, err := stat(path[:end]); err != nil || !st.IsDir() {
 			return TarName(path[:end]) + path[end:]
 		}
 	}

@@ -230,7 +230,7 @@ func withoutDot(pattern string) string {
 func OfArrays(ctx context.Context, src string, paths []string, fields []Source, o Options) (*Table, error) {
 	o = o.withDefaults()
 	table := &Table{src: src, roots: openers.RootsOf(o.Opener), opener: o.Opener, inside: true}
-	l := &listing.Listing{Paths: paths, Sizes: make([]int64, len(paths))}
+	l := &listing.Listing{Roots: table.roots, Paths: paths, Sizes: make([]int64, len(paths))}
 	err := table.openListing(ctx, l, fields, o)
 	if err == nil {
 		err = table.hash(ctx)
@@ -308,7 +308,7 @@ func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []S
 		tableOf[folder] = name
 	}
 	if own := tableOf["."]; own != "" || len(tableOf) == 1 {
-		t.src = listing.Resolve(l.Base, cmp.Or(own, l.Metadata[0]))
+		t.src = listing.Resolve(t.roots, l.Base, cmp.Or(own, l.Metadata[0]))
 		if !IsParquet(t.src) {
 			return t.openHeld(ctx, fields, o)
 		}
@@ -509,7 +509,7 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 func (t *Table) allow(base string, paths []string) (names []string, err error) {
 	names = make([]string, len(paths))
 	for i, path := range paths {
-		if names[i], err = t.roots.Allow(listing.Resolve(base, path)); err != nil {
+		if names[i], err = t.roots.Allow(listing.Resolve(t.roots, base, path)); err != nil {
 			return nil, err
 		}
 	}
@@ -649,7 +649,7 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 	if !t.fields[field].resolved || value.Null {
 		return value, nil
 	}
-	value.Text = arrayOf(listing.Resolve(t.base, value.Text), t.fields[field].array)
+	value.Text = arrayOf(listing.Resolve(t.roots, t.base, value.Text), t.fields[field].array)
 	if !t.fields[field].optional {
 		return value, nil
 	}

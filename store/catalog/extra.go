@@ -338,7 +338,7 @@ func (t *Table) Paths(ctx context.Context, field int) (paths []string, err error
 		if t.images != nil && t.images[row] > 0 {
 			return nil
 		}
-		paths = append(paths, arrayOf(listing.Resolve(t.base, string(c.Text)), t.fields[field].array))
+		paths = append(paths, arrayOf(listing.Resolve(t.roots, t.base, string(c.Text)), t.fields[field].array))
 		return nil
 	})
 	return paths, err

@@ -298,7 +298,7 @@ func (t *Table) asset(ctx context.Context, f *fieldColumns, row int64) (Asset, e
 		text, asset.Size = array, 0
 	}
 	text, array, store := storeOf(text)
-	uri, err := t.roots.Allow(listing.Resolve(t.base, text))
+	uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, text))
 	if err != nil {
 		return Asset{}, err
 	}

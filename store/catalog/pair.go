@@ -392,7 +392,7 @@ func (t *Table) withOutside(ctx context.Context, l *listing.Listing, fields []So
 			continue
 		}
 		added[folder] = true
-		other, err := listing.List(ctx, listing.Resolve(l.Base, folder), t.roots, t.opener, filesOf(*pattern),
+		other, err := listing.List(ctx, listing.Resolve(t.roots, l.Base, folder), t.roots, t.opener, filesOf(*pattern),
 			strings.TrimPrefix(*pattern, folder))
 		if err != nil {
 			return nil, nil, inPart(err, fmt.Sprintf("field %q", fields[i].Field))
@@ -422,7 +422,7 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 	}
 	text, folder := folderOfPattern(base, s.Pattern) // of a remote folder above, text is a URI
 	_, prefix := folderOfPattern("", s.Pattern)
-	found, err := listing.List(ctx, listing.Resolve(base, folder), t.roots, t.opener,
+	found, err := listing.List(ctx, listing.Resolve(t.roots, base, folder), t.roots, t.opener,
 		listing.AllFiles|filesOf(text)&listing.Members, strings.TrimPrefix(text, folder))
 	if err != nil {
 		return inPart(err, fmt.Sprintf("field %q", s.Field))

@@ -161,7 +161,7 @@ func (t *Table) isLabel(ctx context.Context, l *listing.Listing, s *Source, fiel
 	case s.Label && s.Column != "" && !ofPaths:
 		return name, nil
 	}
-	uri, err := t.roots.Allow(listing.Resolve(t.base, l.Paths[0]))
+	uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, l.Paths[0]))
 	if err != nil {
 		return "", err
 	}
@@ -228,7 +228,7 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 				return err
 			}
 			file, _, _ := storeOf(value.Text)
-			uri, err := t.roots.Allow(listing.Resolve(t.base, file))
+			uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, file))
 			if err != nil {
 				return err
 			}
@@ -381,7 +381,7 @@ func (t *Table) withArrays(ctx context.Context, l *listing.Listing, fields []Sou
 			continue
 		}
 		group.Go(func() error {
-			uri, err := t.roots.Allow(listing.Resolve(t.base, path))
+			uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, path))
 			if err == nil {
 				found[i], err = store.Arrays(gctx, t.opener, uri, t.storeLimits())
 			}

@@ -172,7 +172,7 @@ func (l *Listing) namedIn(ctx context.Context, column *columns.Column, field, ta
 				"no path: drop_missing (--drop-missing) leaves out such rows, and a run without a catalog keeps them "+
 					"by missing \"fill\" of the field")
 		}
-		files[row].path = listing.Resolve(folder, string(cell.Text))
+		files[row].path = listing.Resolve(nil, folder, string(cell.Text))
 		return files[row].name(dir, l.o.Absolute)
 	})
 	return files, err

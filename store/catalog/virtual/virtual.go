@@ -174,14 +174,14 @@ func (v *virtual) source(ctx context.Context, file int) (catalog.Asset, error) {
 		return a, nil
 	}
 	own, name := v.chain[len(v.chain)-1], v.set.Files[file].Name
-	uri, folder := name, listing.Folder(own)
+	roots, uri, folder := openers.RootsOf(v.opener), name, listing.Folder(own)
 	if v.set.Files[file].Relative {
 		for source.IsRemote(own) && strings.HasPrefix(name, "../") { // stores have no such directories
 			folder, name = listing.Folder(folder), name[len("../"):]
 		}
-		uri = listing.Resolve(folder, name)
+		uri = listing.Resolve(roots, folder, name)
 	}
-	uri, err := openers.RootsOf(v.opener).Allow(uri)
+	uri, err := roots.Allow(uri)
 	switch {
 	case err != nil:
 		return catalog.Asset{}, err

@@ -68,7 +68,7 @@ func globbed(ctx context.Context, pattern string, r *openers.Roots, o source.Ope
 	if err != nil {
 		return nil, err
 	}
-	listing := &Listing{Base: base, files: wanted}
+	listing := &Listing{Base: base, Roots: r, files: wanted}
 	if file == "" {
 		err = listing.walk(ctx, listing.Base, r, o, matcher)
 	} else {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -29,6 +28,7 @@ import (
 // Listing holds files below a directory, in the order of the bytes of their paths.
 type Listing struct {
 	Base  string // the directory, as the user wrote it
+	Roots *openers.Roots
 	Paths []string
 	Sizes []int64
 	Etags []string // nil for local files
@@ -165,7 +165,7 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 			src, err = filepath.EvalSymlinks(src) // of a path from roots, which has no links, it makes no other
 		}
 		if err == nil {
-			l = &Listing{Base: src, files: wanted}
+			l = &Listing{Base: src, Roots: r, files: wanted}
 			l.tars = tarsOf(patterns)
 			err = l.walk(ctx, src, r, o, nil)
 			if again := l.instead(); again != Rasters && err == nil {
@@ -175,7 +175,7 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 	case err == nil && strings.HasSuffix(src, source.TarEnd):
 		return listRemote(ctx, source.TarName(src), r, o, wanted)
 	case err == nil:
-		l = &Listing{Base: pathname.Dir(src), Paths: []string{filepath.Base(src)},
+		l = &Listing{Base: pathname.Dir(src), Roots: r, Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
 	case openers.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
 		l, err = glob(ctx, src, r, o, wanted)
@@ -390,9 +390,9 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *openers.Roots)
 // Path returns the path or URI of file i.
 func (l *Listing) Path(i int) string {
 	if source.IsRemote(l.Base) {
-		return Resolve(l.Base, l.Paths[i])
+		return Resolve(l.Roots, l.Base, l.Paths[i])
 	}
-	return source.InTar(pathname.Join(l.Base, filepath.FromSlash(l.Paths[i])))
+	return source.InTar(pathname.Join(l.Base, filepath.FromSlash(l.Paths[i])), l.Roots.Stat)
 }
 
 func (l *Listing) sort() {
@@ -468,13 +468,14 @@ func Folder(uri string) string {
 }
 
 // Resolve resolves a name of a table, as other programs may write it (see source.Resolve), against the directory base.
-func Resolve(base, name string) string {
-	return source.ResolveFrom(name, func(uri string) string { return source.InTar(resolve(base, uri)) })
+// It looks at files below the roots only: what a name becomes must not reveal what exists elsewhere.
+func Resolve(r *openers.Roots, base, name string) string {
+	return source.ResolveFrom(name, func(uri string) string { return source.InTar(resolve(r, base, uri), r.Stat) })
 }
 
 // resolve resolves a URI of a table against the directory base. Where "a\b.tif" is no file, it is "a/b.tif", as Windows
 // writes it.
-func resolve(base, uri string) string {
+func resolve(r *openers.Roots, base, uri string) string {
 	switch s := source.Scheme(uri); {
 	case s == "file":
 		return source.LocalPath(uri)
@@ -485,7 +486,7 @@ func resolve(base, uri string) string {
 	}
 	name := pathname.Join(base, filepath.FromSlash(uri))
 	if strings.Contains(uri, `\`) {
-		if _, err := os.Lstat(name); err != nil {
+		if _, err := r.Stat(name); err != nil {
 			return pathname.Join(base, strings.ReplaceAll(uri, `\`, "/"))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -160,5 +161,29 @@ func TestPatternRepeatsAndLimits(t *testing.T) {
 	}
 	if _, _, err := patterns[1].Match(strings.Repeat("ab", 99), nil); fault.KindOf(err) != fault.Limit {
 		t.Errorf("over %d steps: %v", maxSteps, err)
+	}
+}
+
+// TestNamesDoNotTellWhatExists: a name of a table becomes the same path whether or not a directory, a tar or a file of
+// this name lies outside of the roots.
+func TestNamesDoNotTellWhatExists(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	roots := openers.NewRoots([]string{root})
+	names := []string{outside + "/there.tar/a.tif", outside + `/a\b.tif`, "../" + filepath.Base(outside) + `/a\b.tif`}
+	resolve := func() (list []string) {
+		for _, name := range names {
+			list = append(list, Resolve(roots, root, name))
+		}
+		return list
+	}
+	before := resolve()
+	testfile.Write(t, filepath.Join(outside, "there.tar", "a.tif"), nil)
+	testfile.Write(t, filepath.Join(outside, `a\b.tif`), nil)
+	if after := resolve(); !slices.Equal(after, before) {
+		t.Errorf("%q, and %q once the files exist", before, after)
+	}
+	testfile.Write(t, filepath.Join(root, "there.tar", "a.tif"), nil)
+	if name := root + "/there.tar/a.tif"; Resolve(roots, root, name) != name {
+		t.Errorf("%s is not the file below a directory that is named as a tar", name)
 	}
 }

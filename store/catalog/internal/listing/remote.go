@@ -33,7 +33,7 @@ func listRemote(ctx context.Context, src string, r *openers.Roots, o source.Open
 			return nil, err
 		}
 	}
-	listing := &Listing{Base: base, files: wanted}
+	listing := &Listing{Base: base, Roots: r, files: wanted}
 	err := listing.objects(ctx, o, base, "", m)
 	if err == nil {
 		err = listing.charge(ctx, true)
