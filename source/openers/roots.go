@@ -125,8 +125,19 @@ func (r *Roots) real(path source.Path) (string, error) {
 	if r.all {
 		return abs, nil
 	}
+	real, err := r.realFile(abs)
+	if file, inside, ok := source.Split(abs); ok && err != nil { // FILE.h5::ARRAY, STORE.zarr::ARRAY, …
+		if real, err = r.realFile(file); err == nil {
+			real += source.Separator + inside
+		}
+	}
+	return real, err
+}
+
+// realFile is real for an absolute local path.
+func (r *Roots) realFile(abs string) (string, error) {
 	walk := walker{roots: r, at: top(abs), rest: pathname.Names(abs[len(filepath.VolumeName(abs)):])}
-	err = walk.walk()
+	err := walk.walk()
 	switch {
 	case err != nil && walk.blind, err == nil && r.of(walk.at) == "":
 		return "", errOutside
