@@ -1,8 +1,11 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -28,17 +31,78 @@ func Print(w io.Writer, found any, asJSON bool) error {
 		}
 		return ' '
 	}, fault.WithoutSecrets(string(text)))
-	var document yaml.Node
-	if err := yaml.Unmarshal([]byte(printed), &document); err != nil {
+	members := json.NewDecoder(strings.NewReader(printed))
+	if start, err := members.Token(); err != nil || start != json.Delim('{') {
+		return printYAML(w, printed, false)
+	}
+	for members.More() {
+		key, err := members.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = members.Decode(&value)
+		}
+		if err == nil {
+			err = printMember(w, key, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pieceRows is how many rows of a list are laid out at a time: a node of YAML takes 300 times the bytes of its text.
+const pieceRows = 256
+
+// printMember writes a member of the document, a list of objects in pieces.
+func printMember(w io.Writer, key any, value json.RawMessage) error {
+	name, err := json.Marshal(key)
+	if err != nil {
 		return err
 	}
-	lay(&document)
-	lines := yaml.NewEncoder(w)
+	var rows []json.RawMessage
+	if !bytes.HasPrefix(value, []byte("[{")) || json.Unmarshal(value, &rows) != nil {
+		return printYAML(w, fmt.Sprintf("{%s:%s}", name, value), false)
+	}
+	further := false
+	for piece := range slices.Chunk(rows, pieceRows) {
+		text, err := json.Marshal(piece)
+		if err == nil {
+			err = printYAML(w, fmt.Sprintf("{%s:%s}", name, text), further)
+		}
+		if err != nil {
+			return err
+		}
+		further = true
+	}
+	return nil
+}
+
+// printYAML writes a document as YAML, further rows of a list without the line of the list's name.
+func printYAML(w io.Writer, document string, further bool) error {
+	var top yaml.Node
+	if err := yaml.Unmarshal([]byte(document), &top); err != nil {
+		return err
+	}
+	lay(&top)
+	if len(top.Content) == 1 && isEmpty(top.Content[0]) {
+		return nil
+	}
+	var out bytes.Buffer
+	lines := yaml.NewEncoder(&out)
 	lines.SetIndent(2)
-	if err := lines.Encode(&document); err != nil {
+	if err := lines.Encode(&top); err != nil {
 		return err
 	}
-	return lines.Close()
+	if err := lines.Close(); err != nil {
+		return err
+	}
+	text := out.Bytes()
+	if further {
+		_, text, _ = bytes.Cut(text, []byte{'\n'})
+	}
+	_, err := w.Write(text)
+	return err
 }
 
 // rowBytes is how long an object may be that stands on one line outside of a list.
