@@ -1,8 +1,10 @@
 package hdf5
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -13,15 +15,19 @@ import (
 type Attribute struct {
 	Name  string
 	Shape []int64 // nil for one value
-	// Value is a []float64, []int64, []uint64, []bool, []string or [][]uint64, in the order of the elements. The last
-	// one has the addresses of objects that references lead to, of each element. nil if the type is another one.
-	Value any
+
+	file    *file
+	typ     *Datatype // nil if the value is too long
+	data    []byte    // as it is stored, which takes less than its values
+	varying []string  // the elements of variable length
 }
 
 const (
 	attributePart = "attribute"
 	// maxAttribute bounds the bytes of the values of an attribute: those that are read are short.
 	maxAttribute = 1 << 20
+	// attributeCost is the memory of an attribute beside its name and its elements.
+	attributeCost = 150
 )
 
 // attributes reads the attributes of an object. Attributes of a type that is not read have no
@@ -81,7 +87,7 @@ func (w *walk) attribute(b *block) (a Attribute, err error) {
 	if b.err != nil {
 		return a, b.err
 	}
-	a.Name = cString(parts[0])
+	a.Name, a.file = cString(parts[0]), w.file
 	typ, err := w.sharedPart(b, parts[1], msgDatatype, version > 1 && flags&1 != 0)
 	if err != nil {
 		return a, err
@@ -100,14 +106,22 @@ func (w *walk) attribute(b *block) (a Attribute, err error) {
 	}
 	a.Shape = shape.Shape
 	count := shape.count(maxAttribute / int64(t.Size))
-	if count < 0 {
-		return a, nil // longer than what is read
+	cost := attributeCost + int64(len(parts[0])) + max(count, 0)*int64(t.Size)
+	if t.Class == Varying {
+		cost += elementCost * max(count, 0)
 	}
-	data := b.take(int(count) * t.Size)
+	if err := w.keep(attributePart, b.addr, cost); err != nil || count < 0 {
+		return a, err // without a value that is longer than what is read
+	}
+	a.data = bytes.Clone(b.take(int(count) * t.Size))
 	if b.err != nil {
 		return a, b.err
 	}
-	a.Value, err = w.values(t, data)
+	a.typ = t
+	if t.Class == Varying && (t.Text || t.Base.isReference(w.file)) {
+		a.varying, err = w.later(t, a.data)
+		a.data = nil
+	}
 	return a, err
 }
 
@@ -120,69 +134,42 @@ func (w *walk) sharedPart(b *block, data []byte, kind int, isShared bool) (*bloc
 	return part, nil
 }
 
-// values decodes the elements of an attribute, or returns nil.
-func (w *walk) values(t *Datatype, data []byte) (any, error) {
-	n := len(data) / t.Size
-	if number := t.Number(); number != nil {
-		return number.numbers(data, t.IsBool()), nil
-	}
+// Value decodes the elements: a []float64, []int64, []uint64, []bool, []string or [][]uint64, in their order. The last
+// one has the addresses of objects that references lead to, of each element. nil if the type is another one.
+func (a *Attribute) Value() any {
+	t := a.typ
 	switch {
+	case t == nil:
+	case t.Number() != nil:
+		return t.Number().numbers(a.data, t.Bool)
 	case t.Class == String:
-		list := make([]string, n)
-		for i := range list {
-			list[i] = t.String(data[i*t.Size : (i+1)*t.Size])
+		list := make([]string, 0, len(a.data)/t.Size)
+		for element := range slices.Chunk(a.data, t.Size) {
+			list = append(list, t.String(element))
 		}
-		return list, nil
+		return list
 	case t.Class == Varying && t.Text:
-		list := make([]string, n)
-		for i := range list {
-			b, _, err := w.varying(data[i*t.Size:(i+1)*t.Size], 1)
-			if err != nil {
-				return nil, err
-			}
-			list[i] = cString(b)
+		return cStrings(a.varying)
+	case t.isReference(a.file):
+		list := make([][]uint64, 0, len(a.data)/t.Size)
+		for element := range slices.Chunk(a.data, t.Size) {
+			list = append(list, []uint64{a.file.of(attributePart, 0, element).offset()})
 		}
-		return list, nil
-	case t.Class == Reference && t.Size == w.offsetSize, t.Class == Varying && t.Base.Class == Reference &&
-		t.Base.Size == w.offsetSize:
-		list := make([][]uint64, n)
-		for i := range list {
-			element, count := data[i*t.Size:(i+1)*t.Size], 1
-			if t.Class == Varying {
-				var err error
-				if element, count, err = w.varying(element, t.Base.Size); err != nil {
-					return nil, err
-				}
-			}
-			b := w.of(attributePart, 0, element)
-			for range count {
+		return list
+	case a.varying != nil:
+		list := make([][]uint64, len(a.varying))
+		for i, element := range a.varying {
+			for b := a.file.of(attributePart, 0, []byte(element)); b.rest() > 0; {
 				list[i] = append(list[i], b.offset())
 			}
 		}
-		return list, nil
+		return list
 	}
-	return nil, nil
+	return nil
 }
 
-// varying returns the elements of a value of variable length, and how many there are.
-func (w *walk) varying(data []byte, size int) ([]byte, int, error) {
-	b := w.of(globalHeapPart, 0, data)
-	count := b.u32()
-	addr, index := b.offset(), b.u32()
-	if b.err != nil || count == 0 || addr == undefined || addr == 0 {
-		return nil, 0, b.err
-	}
-	object, err := w.globalObject(addr, index)
-	if err != nil {
-		return nil, 0, err
-	}
-	if uint64(count)*uint64(size) > uint64(len(object)) {
-		return nil, 0, corrupt(globalHeapPart, addr, "object %d has %d bytes, %d elements of %d needed", index,
-			len(object), count, size)
-	}
-	// Many values may be one object, and each of them becomes a copy.
-	return object[:int(count)*size], int(count), w.spend(globalHeapPart, addr, 4*int64(count)*int64(size))
-}
+// isReference reports whether elements are addresses of objects.
+func (t *Datatype) isReference(f *file) bool { return t.Class == Reference && t.Size == f.offsetSize }
 
 // String returns the text of a string of fixed length.
 func (t *Datatype) String(b []byte) string {

@@ -17,16 +17,33 @@ type Chunk struct {
 	Skip   uint32
 }
 
-// Chunks are the chunks of a dataset that were written, by their numbers. It does not change.
-type Chunks []Chunk
+// Chunks are the chunks of a dataset that were written. It does not change.
+type Chunks struct {
+	list []Chunk // by their numbers
+	side *side   // nil for chunks that have an index
+}
+
+// side is where chunks lie side by side, without an index.
+type side struct {
+	off, bytes int64
+	grid, most []int64 // chunks along each dimension of the shape, and of the largest shape, which numbers them
+}
 
 // Find returns a chunk, or false if it was not written.
-func (c Chunks) Find(number int64) (Chunk, bool) {
-	i, ok := slices.BinarySearchFunc(c, number, func(c Chunk, n int64) int { return cmp.Compare(c.Number, n) })
-	if !ok {
-		return Chunk{}, false
+func (c *Chunks) Find(number int64) (Chunk, bool) {
+	if c.side == nil {
+		i, ok := slices.BinarySearchFunc(c.list, number, func(c Chunk, n int64) int { return cmp.Compare(c.Number, n) })
+		if !ok {
+			return Chunk{}, false
+		}
+		return c.list[i], true
 	}
-	return c[i], true
+	rest, before, step := number, int64(0), int64(1)
+	for d, n := range slices.Backward(c.side.grid) {
+		before += rest % max(n, 1) * step
+		rest, step = rest/max(n, 1), step*c.side.most[d]
+	}
+	return Chunk{Number: number, Off: c.side.off + before*c.side.bytes, Size: c.side.bytes}, true
 }
 
 const (
@@ -40,25 +57,26 @@ const (
 type chunkIndex struct {
 	*walk
 	d     *Dataset
-	list  Chunks
+	list  []Chunk
+	side  *side
 	grid  []int64 // chunks along each dimension of the shape
 	most  []int64 // and of the largest shape, which numbers the entries of arrays
 	bytes int64   // of a chunk, decoded
-	take  func(n int64) error
 }
 
 // Chunks reads the index of the chunks of a dataset from its file. take is called for the bytes of memory of the index,
 // again and again; its error ends the reading.
-func (d *Dataset) Chunks(ctx context.Context, r source.Reader, take func(n int64) error) (Chunks, error) {
+func (d *Dataset) Chunks(ctx context.Context, r source.Reader, take func(n int64) error) (*Chunks, error) {
 	layout := d.layout
 	if layout.class != chunked || layout.addr == undefined {
-		return nil, nil
+		return &Chunks{}, nil
 	}
 	size, err := layout.chunkBytes(maxChunkBytes)
 	if err != nil {
 		return nil, err
 	}
-	x := &chunkIndex{walk: d.file.walk(ctx, r), d: d, bytes: size, take: take}
+	x := &chunkIndex{walk: d.file.walk(ctx, r), d: d, bytes: size}
+	x.take = take
 	for i, n := range d.Shape {
 		x.grid = append(x.grid, ceil(n, layout.chunk[i]))
 		x.most = append(x.most, ceil(d.max[i], layout.chunk[i]))
@@ -80,7 +98,7 @@ func (d *Dataset) Chunks(ctx context.Context, r source.Reader, take func(n int64
 			return nil, fault.At(fault.Corrupt, chunkPart, c.Off, "the chunks have more bytes than the file")
 		}
 	}
-	return x.list, nil
+	return &Chunks{x.list, x.side}, nil
 }
 
 // maxChunkBytes is the largest chunk whose index is read; its readers have a lower limit.
@@ -201,23 +219,15 @@ func (x *chunkIndex) fromBtree1() error {
 	})
 }
 
-// implicit adds all chunks, which lie side by side without an index.
+// implicit finds the chunks that lie side by side without an index.
 func (x *chunkIndex) implicit() error {
-	count := product(x.most, maxChunks)
+	count := product(x.most, x.size/max(x.bytes, 1))
 	if count < 0 {
-		return fault.New(fault.Limit, chunkPart, "more than %d chunks", maxChunks)
+		return fault.New(fault.Corrupt, chunkPart, "%v chunks of %d bytes in a file of %d", x.most, x.bytes, x.size)
 	}
-	if count > x.size/x.bytes {
-		return fault.New(fault.Corrupt, chunkPart, "%d chunks of %d bytes in a file of %d", count, x.bytes, x.size)
-	}
-	numbers, at := newNumbering(x.most, 0), make([]int64, len(x.grid))
-	for n := range count {
-		addr := x.d.layout.addr + uint64(n*x.bytes)
-		if err := x.add(numbers.place(uint64(n), at), addr, uint64(x.bytes), 0); err != nil {
-			return err
-		}
-	}
-	return nil
+	off, err := x.position(chunkPart, x.d.layout.addr, uint64(count*x.bytes))
+	x.side = &side{off: off, bytes: x.bytes, grid: x.grid, most: x.most}
+	return err
 }
 
 // numbering turns the number of an entry into the place of a chunk.

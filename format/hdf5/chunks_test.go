@@ -73,7 +73,7 @@ func cells(t *testing.T, d *Dataset, b []byte) []byte {
 		t.Fatal(err)
 	}
 	decoded := map[int64][]byte{}
-	for _, c := range list {
+	for _, c := range all(d, list) {
 		decoded[c.Number] = b[c.Off : c.Off+c.Size]
 		if len(d.Filters) > 0 && c.Skip == 0 {
 			r, err := zlib.NewReader(bytes.NewReader(decoded[c.Number]))

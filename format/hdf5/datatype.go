@@ -42,20 +42,12 @@ type Datatype struct {
 	// Text is true of strings of any length. Padding says how fixed ones end: 0 and 1 by zeros, 2 by spaces.
 	Text    bool
 	Padding byte
-	// Members are the names of an enum in the order of Values, which are stored as numbers of the base type.
-	Members []string
-	Values  []byte
-	Base    *Datatype // of enums, arrays and variable lengths
-	Dims    []int64   // of arrays
+	// Bool is true if h5py reads the elements as booleans: an enum of FALSE and TRUE in one byte.
+	Bool bool
+	Base *Datatype // of enums, arrays and variable lengths
 }
 
 const datatypePart = "datatype"
-
-// IsBool reports whether h5py reads the elements as booleans: an enum of FALSE and TRUE in one byte.
-func (t *Datatype) IsBool() bool {
-	return t.Class == Enum && t.Size == 1 && len(t.Members) == 2 && t.Members[0] == "FALSE" && t.Members[1] == "TRUE" &&
-		bytes.Equal(t.Values, []byte{0, 1})
-}
 
 // Number returns the type of the numbers that are stored, of an enum its base type; nil if they are not numbers.
 func (t *Datatype) Number() *Datatype {
@@ -107,9 +99,7 @@ func (w *walk) datatype(b *block, depth int) (*Datatype, error) {
 		if version < 3 {
 			b.take(3)
 		}
-		for range n {
-			t.Dims = append(t.Dims, int64(b.u32()))
-		}
+		b.take(4 * n)
 		if version < 3 {
 			b.take(4 * n)
 		}
@@ -143,22 +133,26 @@ func (w *walk) baseType(b *block, t *Datatype, depth int) (err error) {
 	return err
 }
 
-// enum reads the base type, the names and the values of an enum.
+// enum reads the base type of an enum, and whether it is of booleans.
 func (w *walk) enum(b *block, t *Datatype, n int, version byte, depth int) error {
 	if err := w.baseType(b, t, depth); err != nil {
 		return err
 	}
-	for range n {
+	if t.Base.Size != t.Size {
+		return b.fail("an enum of %d bytes, of numbers of %d", t.Size, t.Base.Size)
+	}
+	if n != 2 || t.Size != 1 {
+		return nil
+	}
+	t.Bool = true
+	for _, want := range [...]string{"FALSE", "TRUE"} {
 		name, err := b.text(version < 3)
 		if err != nil {
 			return err
 		}
-		t.Members = append(t.Members, name)
+		t.Bool = t.Bool && name == want
 	}
-	t.Values = bytes.Clone(b.take(n * t.Base.Size))
-	if b.err == nil && t.Base.Size != t.Size {
-		return b.fail("an enum of %d bytes, of numbers of %d", t.Size, t.Base.Size)
-	}
+	t.Bool = t.Bool && bytes.Equal(b.take(n), []byte{0, 1})
 	return b.err
 }
 

@@ -1,12 +1,14 @@
 package hdf5
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/meter"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -18,39 +20,37 @@ const (
 	localPage  = 16 << 10
 	remotePage = 256 << 10
 	maxPages   = 4 << 20 // bytes of pages that are kept
-	// Structures of a file are read once, some of them, such as heaps, a few times. rereads is how often all bytes of
-	// a file may be read by one walk, and spareReads is added for small files.
-	rereads    = 8
-	spareReads = 1 << 20
-	maxDepth   = 32 // of B-trees, indirect blocks and datatypes
+	maxDepth   = 32      // of B-trees, indirect blocks and datatypes
+	blockWork  = 64      // to look at a structure takes as long as these bytes
 )
 
 // undefined is the address that leads nowhere, as offset returns it.
 const undefined = math.MaxUint64
 
-// file is what is known of a file. It does not change.
+// file is what is known of a file. It does not change, but for the meter.
 type file struct {
+	meter      *meter.Meter
 	size       int64
 	base       uint64 // of all addresses
 	offsetSize int    // bytes of an address
 	lengthSize int    // bytes of a length
 }
 
-// walk reads structures for one purpose, and bounds the bytes that it reads in all.
+// walk reads structures for one purpose.
 type walk struct {
 	*file
-	r         source.Reader
-	ctx       context.Context
-	bytesLeft int64 // bytes that may still be read
+	r   source.Reader
+	ctx context.Context
 
 	pages    map[int64][]byte
 	pageSize int64
-	heap     collection // the one that was read last
+	take     func(n int64) error // charges memory
+	elements []element           // that resolve reads
 }
 
 func (f *file) walk(ctx context.Context, r source.Reader) *walk {
-	w := &walk{file: f, r: r, ctx: ctx, bytesLeft: rereads*min(f.size, math.MaxInt64/(2*rereads)) + spareReads,
-		pages: map[int64][]byte{}, pageSize: localPage}
+	w := &walk{file: f, r: r, ctx: ctx, pages: map[int64][]byte{}, pageSize: localPage,
+		take: func(int64) error { return nil }}
 	if _, remote := r.(source.Gapped); remote {
 		w.pageSize = remotePage
 	}
@@ -85,7 +85,7 @@ func (w *walk) read(part string, addr, n uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.spend(part, addr, int64(n)+16); err != nil {
+	if err := w.spend(part, addr, int64(n)+blockWork); err != nil {
 		return nil, err
 	}
 	first := pos / w.pageSize
@@ -93,9 +93,9 @@ func (w *walk) read(part string, addr, n uint64) ([]byte, error) {
 		return nil, nil
 	}
 	if last := (pos + int64(n) - 1) / w.pageSize; first != last {
-		return source.Read(w.ctx, w.r, pos, int64(n))
+		return w.meter.Read(w.ctx, w.r, part, pos, int64(n))
 	}
-	page, err := w.page(first)
+	page, err := w.page(part, first)
 	if err != nil {
 		return nil, err
 	}
@@ -103,24 +103,30 @@ func (w *walk) read(part string, addr, n uint64) ([]byte, error) {
 	return page[start : start+int64(n) : start+int64(n)], nil
 }
 
-// spend counts work against the bytes that may still be read: bytes, or what follows from them.
+// spend counts work: bytes that are looked at, or what takes as long.
 func (w *walk) spend(part string, addr uint64, n int64) error {
-	if w.bytesLeft -= n; w.bytesLeft < 0 {
-		return corrupt(part, addr, "the structures of the file lie on each other: more than %d times its bytes",
-			rereads)
-	}
-	return w.ctx.Err()
+	return cmp.Or(w.meter.Work(part, int64(min(addr, math.MaxInt64)), n), w.ctx.Err())
+}
+
+// keep counts bytes of memory before they are made.
+func (w *walk) keep(part string, addr uint64, n int64) error {
+	return cmp.Or(w.meter.Memory(part, int64(min(addr, math.MaxInt64)), n), w.take(n))
 }
 
 // page returns a page of the file.
-func (w *walk) page(number int64) ([]byte, error) {
+func (w *walk) page(part string, number int64) ([]byte, error) {
 	if page := w.pages[number]; page != nil {
 		return page, nil
+	}
+	// A read of the system takes as long as 4 KiB in memory.
+	if err := w.spend(part, uint64(number*w.pageSize), 4<<10); err != nil {
+		return nil, err
 	}
 	page, err := source.Read(w.ctx, w.r, number*w.pageSize, min(w.pageSize, w.size-number*w.pageSize))
 	if err != nil {
 		return nil, err
 	}
+	w.meter.Found(number*w.pageSize, page)
 	if int64(len(w.pages)) >= maxPages/w.pageSize {
 		for old := range w.pages { // any one
 			delete(w.pages, old)

@@ -109,7 +109,7 @@ func TestManyWays(t *testing.T) {
 		sum(from)
 	}
 	_, err := Open(context.Background(), &corpus.Mem{B: file}, func(int64) error { return nil })
-	if fault.KindOf(err) != fault.Corrupt {
+	if fault.KindOf(err) != fault.Limit {
 		t.Errorf("2^%d paths in %d bytes: %v", groups, len(file), err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 const (
 	groupPart = "group"
 	linkPart  = "link"
+	linkCost  = 72 // the memory of a link beside its texts
 )
 
 // Link is an entry of a group.
@@ -25,6 +26,7 @@ func (w *walk) links(h header) (list []link, err error) {
 	add := func(l link, err error) error {
 		if err == nil {
 			list = append(list, l)
+			err = w.keep(linkPart, l.addr, linkCost+int64(len(l.name)+len(l.soft)))
 		}
 		return err
 	}
@@ -157,13 +159,13 @@ func (w *walk) symbols(addr uint64, names *block, visit func(link) error) error 
 	}
 	head.take(1)
 	count := head.u16()
-	entry := 2*w.offsetSize + 4 + 4 + 16
+	entry := w.lengthSize + w.offsetSize + 4 + 4 + 16
 	b, err := w.block(symbolPart, addr+8, uint64(count*entry))
 	if err != nil {
 		return err
 	}
 	for range count {
-		name, object := b.offset(), b.offset()
+		name, object := b.length(), b.offset()
 		kind := b.u32()
 		b.take(4)
 		scratch := w.of(symbolPart, addr, b.take(16))
@@ -171,12 +173,12 @@ func (w *walk) symbols(addr uint64, names *block, visit func(link) error) error 
 			return b.err
 		}
 		l := link{addr: object}
-		if l.name, err = names.nameAt(name); err != nil {
+		if l.name, err = w.nameAt(names, name); err != nil {
 			return err
 		}
 		if kind == 2 {
 			l.addr = undefined
-			if l.soft, err = names.nameAt(uint64(scratch.u32())); err != nil {
+			if l.soft, err = w.nameAt(names, uint64(scratch.u32())); err != nil {
 				return err
 			}
 		}

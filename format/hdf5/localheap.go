@@ -1,6 +1,10 @@
 package hdf5
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/chaski-eo/chaski/fault"
+)
 
 const localHeapPart = "local heap"
 
@@ -21,13 +25,17 @@ func (w *walk) localHeap(addr uint64) (*block, error) {
 }
 
 // nameAt returns the string at an offset of a local heap.
-func (b *block) nameAt(off uint64) (string, error) {
-	if off >= uint64(len(b.all)) {
-		return "", corrupt(b.part, b.addr, "a name at %d of %d bytes", off, len(b.all))
+func (w *walk) nameAt(heap *block, off uint64) (string, error) {
+	if off >= uint64(len(heap.all)) {
+		return "", corrupt(heap.part, heap.addr, "a name at %d of %d bytes", off, len(heap.all))
 	}
-	end := bytes.IndexByte(b.all[off:], 0)
-	if end < 0 {
-		return "", corrupt(b.part, b.addr, "a name without an end at %d", off)
+	text := heap.all[off:]
+	end := bytes.IndexByte(text[:min(len(text), maxPath+1)], 0)
+	switch {
+	case end < 0 && len(text) > maxPath:
+		return "", fault.At(fault.Limit, heap.part, int64(heap.addr), "a name of more than %d bytes at %d", maxPath, off)
+	case end < 0:
+		return "", corrupt(heap.part, heap.addr, "a name without an end at %d", off)
 	}
-	return string(b.all[off : off+uint64(end)]), nil
+	return string(text[:end]), w.spend(heap.part, heap.addr, int64(end))
 }

@@ -1,6 +1,10 @@
 package hdf5
 
-import "github.com/chaski-eo/chaski/fault"
+import (
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+)
 
 // Types of messages.
 const (
@@ -23,6 +27,7 @@ const (
 const (
 	headerPart  = "object header"
 	maxMessages = 1 << 16 // of an object
+	maxParts    = 1 << 12 // of an object header
 	// Flags of messages.
 	flagShared      = 0x02
 	flagMustBeKnown = 0x80
@@ -74,6 +79,10 @@ func (w *walk) header(addr uint64) (header, error) {
 
 // chunkOf is a part of an object header: the header itself, or what a continuation leads to.
 type chunkOf struct{ addr, size uint64 }
+
+func (c chunkOf) overlaps(other chunkOf) bool {
+	return c.addr < other.addr+other.size && other.addr < c.addr+c.size
+}
 
 // header1 reads an object header of version 1.
 func (w *walk) header1(addr uint64) (list header, err error) {
@@ -169,6 +178,12 @@ func (w *walk) add(list header, chunks []chunkOf, m message) (header, []chunkOf,
 	case m.kind == msgContinuation:
 		b := w.of(headerPart, m.addr, m.data)
 		next := chunkOf{b.offset(), b.length()}
+		switch {
+		case len(chunks) >= maxParts:
+			return nil, nil, fault.At(fault.Limit, headerPart, int64(m.addr), "more than %d parts", maxParts)
+		case slices.ContainsFunc(chunks, next.overlaps):
+			return nil, nil, corrupt(headerPart, m.addr, "the part at %d lies on another one", next.addr)
+		}
 		return list, append(chunks, next), b.err
 	case len(list) >= maxMessages:
 		return nil, nil, fault.At(fault.Limit, headerPart, int64(m.addr), "more than %d messages", maxMessages)

@@ -3,24 +3,36 @@ package hdf5
 import (
 	"context"
 	"slices"
+	"strings"
 
+	"github.com/chaski-eo/chaski/internal/meter"
 	"github.com/chaski-eo/chaski/source"
 )
 
 // Strings returns the strings of elements, whose bytes are data, from the file of the dataset.
 func (d *Dataset) Strings(ctx context.Context, r source.Reader, data []byte) ([]string, error) {
-	w, size := d.file.walk(ctx, r), d.Type.Size
-	list := make([]string, 0, len(data)/size)
-	for element := range slices.Chunk(data, size) {
-		if d.Type.Class == String {
-			list = append(list, d.Type.String(element))
-			continue
+	file, t := *d.file, d.Type
+	file.meter = meter.New() // they may be read again
+	w := file.walk(ctx, r)
+	if t.Class == String {
+		list := make([]string, 0, len(data)/t.Size)
+		for element := range slices.Chunk(data, t.Size) {
+			list = append(list, t.String(element))
 		}
-		b, _, err := w.varying(element, 1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, cString(b))
+		return list, nil
 	}
-	return list, nil
+	list, err := w.later(t, data)
+	if err == nil {
+		err = w.resolve()
+	}
+	return cStrings(list), err
+}
+
+// cStrings returns the texts before their first zeros.
+func cStrings(texts []string) []string {
+	list := make([]string, len(texts))
+	for i, text := range texts {
+		list[i], _, _ = strings.Cut(text, "\x00")
+	}
+	return list
 }

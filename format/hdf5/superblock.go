@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/meter"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -45,7 +46,7 @@ func openFile(ctx context.Context, r source.Reader) (*file, *Superblock, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	opened := &file{size: r.Size(), offsetSize: 8, lengthSize: 8}
+	opened := &file{meter: meter.New(), size: r.Size(), offsetSize: 8, lengthSize: 8}
 	w := opened.walk(ctx, r)
 	// The longest, of version 1, has 24 + 4 + 4·8 + 40 bytes.
 	b, err := w.block(superblockPart, uint64(at), uint64(min(100, r.Size()-at)))
@@ -72,7 +73,7 @@ func openFile(ctx context.Context, r source.Reader) (*file, *Superblock, error) 
 		if more != undefined {
 			return nil, nil, unsupported(superblockPart, "a file in several parts (a driver information block)")
 		}
-		b.offset() // of the name of the root group
+		b.length() // the offset of the name of the root group
 		super.root = b.offset()
 	} else {
 		if err := sizes(b, opened); err != nil {
@@ -88,15 +89,10 @@ func openFile(ctx context.Context, r source.Reader) (*file, *Superblock, error) 
 	if b.err != nil {
 		return nil, nil, b.err
 	}
-	// Where a user block was put before a file later, the base is still 0.
-	if opened.base = base; base == 0 && at > 0 {
-		opened.base, end = uint64(at), end+uint64(at)
-	}
-	if base != uint64(at) && base != 0 {
-		return nil, nil, b.fail("the base address is %d, the superblock at %d", base, at)
-	}
-	if size := uint64(r.Size()); end > size {
-		return nil, nil, b.fail("the file is cut off: it has %d bytes of %d", size, end)
+	// Addresses begin at the superblock: a user block may have been put before it later, or cut off.
+	opened.base = uint64(at)
+	if size := uint64(r.Size()); end-base > size-uint64(at) {
+		return nil, nil, b.fail("the file is cut off: it has %d bytes of %d", size, end-base+uint64(at))
 	}
 	return opened, super, nil
 }

@@ -29,6 +29,7 @@ type opened struct {
 	tree   *format.File
 	names  map[uint64]string // of dimension scales, by the address of their dataset
 	ids    map[int64]string  // of netCDF-4 dimensions, by their number
+	made   map[*format.Node]*node
 }
 
 // Open opens an HDF5 file as a group, or with FILE::PATH a group or an array in it.
@@ -58,7 +59,7 @@ func openFile(ctx context.Context, o source.Opener, uri string, opt zarr.Options
 		return nil, notHDF5(ctx, r)
 	}
 	made := &opened{open: o, uri: uri, object: source.Known{Size: r.Size(), ETag: source.ETag(r)},
-		names: map[uint64]string{}, ids: map[int64]string{}}
+		names: map[uint64]string{}, ids: map[int64]string{}, made: map[*format.Node]*node{}}
 	made.File = zarr.NewFile(ctx, o, uri, opt)
 	made.tree, err = format.Open(ctx, r, func(n int64) error { return made.Charge(ctx, n) })
 	if err != nil {
@@ -67,10 +68,10 @@ func openFile(ctx context.Context, o source.Opener, uri string, opt zarr.Options
 	}
 	made.scales()
 	for _, p := range made.tree.Paths {
-		if err := ctx.Err(); err != nil {
+		if err := made.add(ctx, p, made.tree.Nodes[p]); err != nil {
+			made.Drop()
 			return nil, err
 		}
-		made.add(p, made.tree.Nodes[p])
 	}
 	return made.Node(made.tree.Version), nil
 }
@@ -102,8 +103,13 @@ func isPlaceholder(n *format.Node) bool {
 
 // scales finds the names of dimensions.
 func (o *opened) scales() {
+	seen := map[*format.Node]bool{}
 	for _, p := range o.tree.Paths {
 		node := o.tree.Nodes[p]
+		if seen[node] {
+			continue
+		}
+		seen[node] = true
 		if class, _ := node.Attr("CLASS").([]string); !slices.Equal(class, []string{"DIMENSION_SCALE"}) {
 			continue
 		}
@@ -116,50 +122,74 @@ func (o *opened) scales() {
 	}
 }
 
-// add adds a node of the file to the group.
-func (o *opened) add(p string, n *format.Node) {
-	switch {
-	case n.Err != nil:
-		o.Broken(p, n.Err, !n.NamedType, nil)
-	case n.Dataset == nil:
-		o.Group(p, attributes(n))
-	case isPlaceholder(n):
-	case n.Dataset.Type.Class == format.String || n.Dataset.Type.Text:
-		o.addTexts(p, n)
-	default:
-		array, err := o.array(p, n, n.Dataset.Type.Number(), false)
-		if err != nil {
-			o.Broken(p, err, len(n.Dataset.Shape) > 1 && n.Dataset.Type.Class != format.Reference, attributes(n))
-			return
-		}
-		o.Array(p, *array, o.object)
-	}
+// node is what a node of the file becomes, under each of its paths.
+type node struct {
+	array *zarr.Foreign
+	texts func(ctx context.Context, data []byte) ([]string, error)
+	attrs map[string]json.RawMessage
+	skip  bool
+	err   error
+	// pixels is set if the node may be images, so an error of it is no reason to pass it over.
+	pixels bool
 }
 
-// addTexts adds a dataset of strings: an array of the bytes of its elements, whose strings lie in the elements or, of
-// any length, where they say.
-func (o *opened) addTexts(p string, n *format.Node) {
-	d := *n.Dataset
-	// Characters (n, length), as NetCDF has strings, are their last dimension.
-	characters := d.Type.Class == format.String && d.Type.Size == 1 && len(d.Shape) > 1
-	array, err := o.array(p, n, &format.Datatype{Class: format.Fixed, Size: 1}, !characters)
-	if err != nil {
-		o.Broken(p, err, false, attributes(n))
-		return
+// add adds a node of the file to the group.
+func (o *opened) add(ctx context.Context, p string, n *format.Node) error {
+	made := o.made[n]
+	if made == nil {
+		made = &node{err: n.Err, skip: isPlaceholder(n), pixels: n.Err != nil && !n.NamedType}
+		var attrs map[string]json.RawMessage
+		var err error
+		if n.Err == nil && !made.skip {
+			attrs, err = o.attributes(ctx, n)
+			made.attrs = attrs
+		}
+		switch {
+		case err != nil:
+			return err
+		case n.Err != nil || made.skip:
+		case n.Dataset == nil:
+		case n.Dataset.Type.Class == format.String || n.Dataset.Type.Text:
+			// Characters (n, length), as NetCDF has strings, are their last dimension.
+			d := *n.Dataset
+			characters := d.Type.Class == format.String && d.Type.Size == 1 && len(d.Shape) > 1
+			if characters {
+				typ := *d.Type
+				typ.Size = max(int(d.Shape[len(d.Shape)-1]), 1)
+				d.Type = &typ
+			}
+			made.texts = o.texts(&d)
+			made.array, made.err = o.array(p, n, &format.Datatype{Class: format.Fixed, Size: 1}, !characters, attrs)
+		default:
+			made.array, made.err = o.array(p, n, n.Dataset.Type.Number(), false, attrs)
+			made.pixels = len(n.Dataset.Shape) > 1 && n.Dataset.Type.Class != format.Reference
+		}
+		o.made[n] = made
 	}
-	if characters {
-		typ := *d.Type
-		typ.Size = max(int(d.Shape[len(d.Shape)-1]), 1)
-		d.Type = &typ
+	switch {
+	case made.skip:
+	case made.err != nil:
+		o.Broken(p, made.err, made.pixels, made.attrs)
+	case made.array == nil:
+		o.Group(p, made.attrs)
+	case made.texts != nil:
+		o.Texts(p, *made.array, o.object, made.texts)
+	default:
+		o.Array(p, *made.array, o.object)
 	}
-	o.Texts(p, *array, o.object, func(ctx context.Context, data []byte) ([]string, error) {
+	return ctx.Err()
+}
+
+// texts returns what makes strings of the elements of a dataset, which lie in them or, of any length, where they say.
+func (o *opened) texts(d *format.Dataset) func(ctx context.Context, data []byte) ([]string, error) {
+	return func(ctx context.Context, data []byte) ([]string, error) {
 		r, err := source.OpenKnown(ctx, o.open, o.uri, o.object)
 		if err != nil {
 			return nil, err
 		}
 		defer r.Close()
 		return d.Strings(ctx, r, data)
-	})
+	}
 }
 
 // dtypes are the types of integers by their bytes, unsigned and signed.
@@ -172,7 +202,8 @@ var floats = map[int]chunk.DType{2: chunk.Float16, 4: chunk.Float32, 8: chunk.Fl
 const datasetPart = "dataset"
 
 // array describes a dataset as an array of numbers. With split the numbers of an element are a last dimension.
-func (o *opened) array(p string, n *format.Node, number *format.Datatype, split bool) (*zarr.Foreign, error) {
+func (o *opened) array(p string, n *format.Node, number *format.Datatype, split bool,
+	attrs map[string]json.RawMessage) (*zarr.Foreign, error) {
 	d := n.Dataset
 	if number == nil {
 		return nil, fault.New(fault.Unsupported, datasetPart,
@@ -188,9 +219,8 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 			chunks = append(slices.Clip(chunks), n)
 		}
 	}
-	made := &zarr.Foreign{Shape: shape, Chunks: chunks, Bool: d.Type.IsBool(),
-		Big: number.Big && number.Size > 1, Fill: make([]byte, number.Size),
-		Attrs: attributes(n)}
+	made := &zarr.Foreign{Shape: shape, Chunks: chunks, Bool: d.Type.Bool,
+		Big: number.Big && number.Size > 1, Fill: make([]byte, number.Size), Attrs: attrs}
 	if len(shape) == len(d.Shape) {
 		made.Names = o.dimensions(p, n)
 	}
@@ -199,8 +229,8 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 	} else if made.DType = dtypes[number.Size][0]; number.Signed && !made.Bool {
 		made.DType = dtypes[number.Size][1]
 	}
-	if len(d.Fill) == number.Size {
-		copy(made.Fill, d.Fill)
+	if len(d.Fill) == d.Type.Size {
+		made.Fill = bytes.Clone(d.Fill)
 	}
 	if made.Big {
 		slices.Reverse(made.Fill)
@@ -224,7 +254,7 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 		if err != nil {
 			return nil, err
 		}
-		made.Chunks = pieces(shape, number.Size)
+		made.Chunks = append(pieces(d.Shape, d.Type.Size), shape[len(d.Shape):]...)
 		if inline {
 			made.Chunks = wholeArray(shape)
 		}
@@ -295,63 +325,72 @@ func (o *opened) dimensions(p string, n *format.Node) []string {
 	return nil
 }
 
-// attributes returns the attributes of a node as JSON.
-func attributes(n *format.Node) map[string]json.RawMessage {
+// attributes returns the attributes of a node as JSON, whose bytes are charged.
+func (o *opened) attributes(ctx context.Context, n *format.Node) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
-	for _, a := range n.Attrs {
+	for i := range n.Attrs {
+		a := &n.Attrs[i]
 		if hidden(a.Name) {
 			continue
 		}
-		var list []string
-		switch values := a.Value.(type) {
+		var list []byte
+		switch values := a.Value().(type) {
 		case []float64:
-			list = texts(values, number)
+			list = joined(values, number)
 		case []int64:
-			list = texts(values, func(v int64) string { return strconv.FormatInt(v, 10) })
+			list = joined(values, func(b []byte, v int64) []byte { return strconv.AppendInt(b, v, 10) })
 		case []uint64:
-			list = texts(values, func(v uint64) string { return strconv.FormatUint(v, 10) })
+			list = joined(values, func(b []byte, v uint64) []byte { return strconv.AppendUint(b, v, 10) })
 		case []bool:
-			list = texts(values, strconv.FormatBool)
+			list = joined(values, strconv.AppendBool)
 		case []string:
-			list = texts(values, func(v string) string {
-				b, _ := json.Marshal(v)
-				return string(b)
+			list = joined(values, func(b []byte, v string) []byte {
+				text, _ := json.Marshal(v)
+				return append(b, text...)
 			})
 		default:
 			continue
 		}
-		if a.Shape == nil && len(list) == 1 {
-			out[a.Name] = json.RawMessage(list[0])
-		} else {
-			out[a.Name] = json.RawMessage("[" + strings.Join(list, ",") + "]")
+		if a.Shape != nil {
+			list = append(append([]byte{'['}, list...), ']')
 		}
+		if err := o.tree.Keep(n, int64(len(list))); err != nil {
+			return nil, err
+		}
+		if err := o.Charge(ctx, int64(len(list))); err != nil {
+			return nil, err
+		}
+		out[a.Name] = list
 	}
-	return out
+	return out, nil
 }
 
-func texts[T any](values []T, text func(T) string) []string {
-	list := make([]string, len(values))
+// joined appends values after each other, with commas.
+func joined[T any](values []T, add func([]byte, T) []byte) (list []byte) {
 	for i, v := range values {
-		list[i] = text(v)
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = add(list, v)
 	}
-	return list
+	return slices.Clip(list)
 }
 
 // number returns a float in JSON, which has no NaN and no infinities: they are strings, as in Zarr.
-func number(v float64) string {
+func number(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):
-		return `"NaN"`
+		return append(b, `"NaN"`...)
 	case math.IsInf(v, 1):
-		return `"Infinity"`
+		return append(b, `"Infinity"`...)
 	case math.IsInf(v, -1):
-		return `"-Infinity"`
+		return append(b, `"-Infinity"`...)
 	}
-	text := strconv.FormatFloat(v, 'g', -1, 64)
-	if !strings.ContainsAny(text, ".e") {
-		text += ".0" // so that it stays a float
+	length := len(b)
+	if b = strconv.AppendFloat(b, v, 'g', -1, 64); !bytes.ContainsAny(b[length:], ".e") {
+		b = append(b, ".0"...) // so that it stays a float
 	}
-	return text
+	return b
 }
 
 // chunkFinder finds the chunks of a dataset.
@@ -368,7 +407,7 @@ type chunkFinder struct {
 	inline  []byte
 	written bool
 
-	index keylock.Value[format.Chunks]
+	index keylock.Value[*format.Chunks]
 }
 
 // lay finds elements that lie side by side, and reports whether they lie in the header.
@@ -385,8 +424,8 @@ func (f *chunkFinder) prepare(ctx context.Context) error {
 }
 
 // read returns the index, which it reads once.
-func (f *chunkFinder) read(ctx context.Context) (format.Chunks, error) {
-	return f.index.Get(ctx, func() (format.Chunks, error) {
+func (f *chunkFinder) read(ctx context.Context) (*format.Chunks, error) {
+	return f.index.Get(ctx, func() (*format.Chunks, error) {
 		r, err := source.OpenKnown(ctx, f.o.open, f.o.uri, f.o.object)
 		if err != nil {
 			return nil, err

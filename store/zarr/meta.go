@@ -78,6 +78,9 @@ func checkShape(shape, chunks []int64) error {
 
 // cells returns the number of cells of a box, or -1 if it is over limit.
 func cells(shape []int64, limit int64) int64 {
+	if slices.Contains(shape, 0) {
+		return 0
+	}
 	count := int64(1)
 	for _, side := range shape {
 		// The product is checked before it is made, so it does not overflow.
