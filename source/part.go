@@ -70,8 +70,8 @@ func TarName(file string) string {
 }
 
 // InTar returns the name of a member of a local tar for a path below it, a.tar/b.tif, and other paths as they are, such
-// as those below a directory that is named as a tar, which stat tells: os.Stat, or one that asks only where files may be
-// opened.
+// as those below a directory that is named as a tar, which stat tells: os.Stat, or one that asks only where files may
+// be opened.
 func InTar(path string, stat func(name string) (fs.FileInfo, error)) string {
 	if Scheme(path) != "" {
 		return path

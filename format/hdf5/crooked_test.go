@@ -112,7 +112,8 @@ func (h *holes) ReadAt(_ context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// TestCrooked: what a file takes follows the bytes that it has, whatever size it claims and wherever its addresses lead.
+// TestCrooked: what a file takes follows the bytes that it has, whatever size it claims and wherever its addresses
+// lead.
 func TestCrooked(t *testing.T) {
 	race.SkipCovered(t)
 	const tera = 1 << 40

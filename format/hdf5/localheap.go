@@ -33,7 +33,8 @@ func (w *walk) nameAt(heap *block, off uint64) (string, error) {
 	end := bytes.IndexByte(text[:min(len(text), maxPath+1)], 0)
 	switch {
 	case end < 0 && len(text) > maxPath:
-		return "", fault.At(fault.Limit, heap.part, int64(heap.addr), "a name of more than %d bytes at %d", maxPath, off)
+		return "", fault.At(fault.Limit, heap.part, int64(heap.addr), "a name of more than %d bytes at %d", maxPath,
+			off)
 	case end < 0:
 		return "", corrupt(heap.part, heap.addr, "a name without an end at %d", off)
 	}

@@ -21,8 +21,8 @@ const (
 	maxLevels = 32   // groups in each other
 	maxSoft   = 16   // soft links that lead to each other
 	maxPath   = 4096 // bytes of a path
-	// The memory of a path to a group, and of the array that a dataset becomes under each path. Writers put a group into
-	// 160 bytes, a dataset into 200.
+	// The memory of a path to a group, and of the array that a dataset becomes under each path. Writers put a group
+	// into 160 bytes, a dataset into 200.
 	groupCost = 400
 	arrayCost = 600
 )
@@ -302,7 +302,8 @@ func (r *reading) follow() error {
 				return err
 			}
 		}
-		first, _ = slices.BinarySearchFunc(links, below, func(s softLink, p string) int { return cmp.Compare(s.path, p) })
+		compare := func(s softLink, p string) int { return cmp.Compare(s.path, p) }
+		first, _ = slices.BinarySearchFunc(links, below, compare)
 		for _, l := range links[first:] {
 			rest, ok := strings.CutPrefix(l.path, below)
 			if !ok {

@@ -132,32 +132,68 @@ func (c *cells) add(properties json.RawMessage) error {
 	if c.column == "" {
 		return nil
 	}
-	var members map[string]json.RawMessage
-	if len(properties) > 0 {
-		if err := json.Unmarshal(properties, &members); err != nil {
-			return fault.New(fault.Corrupt, "properties", "%v", err)
-		}
-	}
-	if c.n == 0 {
-		for name := range members {
+	raw, ok, err := member(properties, c.column, func(name string) {
+		if c.n == 0 && len(c.names) < maxListed {
 			c.names[name] = true
 		}
+	})
+	if err != nil {
+		return fault.New(fault.Corrupt, "properties", "%v", err)
 	}
-	raw, ok := member(members, c.column)
 	c.exists = c.exists || ok
 	return c.addJSON(raw)
 }
 
-// member returns a member of an object, or as "a.b" the member b of its member a.
-func member(members map[string]json.RawMessage, name string) (json.RawMessage, bool) {
-	raw, ok := members[name]
+// maxListed is how many names of properties an error has.
+const maxListed = 64
+
+// member returns a member of an object, or as "a.b" the member b of its member a. see, if not nil, gets the names of
+// all members.
+func member(object json.RawMessage, name string, see func(name string)) (raw json.RawMessage, ok bool, err error) {
 	outer, inner, dotted := strings.Cut(name, ".")
-	if ok || !dotted || !bytes.HasPrefix(members[outer], []byte("{")) {
-		return raw, ok
+	var below json.RawMessage
+	err = eachMember(object, func(key string, value json.RawMessage) {
+		if see != nil {
+			see(key)
+		}
+		switch {
+		case key == name:
+			raw, ok = bytes.Clone(value), true
+		case dotted && key == outer && bytes.HasPrefix(value, []byte("{")):
+			below = bytes.Clone(value)
+		}
+	})
+	if err != nil || ok || below == nil {
+		return raw, ok, err
 	}
-	var below map[string]json.RawMessage
-	_ = json.Unmarshal(members[outer], &below) // it is a part of what was parsed
-	return member(below, inner)
+	return member(below, inner, nil)
+}
+
+// eachMember visits the members of an object one after the other, so many of them take no memory. value is valid during
+// the call. An object may be missing or null.
+func eachMember(object json.RawMessage, visit func(key string, value json.RawMessage)) error {
+	if len(object) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(object))
+	switch start, err := d.Token(); {
+	case err != nil || start == nil:
+		return err
+	case start != json.Delim('{'):
+		return fmt.Errorf("%.32s is no object", object)
+	}
+	var value json.RawMessage
+	for d.More() {
+		key, err := d.Token()
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		if err != nil {
+			return err
+		}
+		visit(key.(string), value) // the decoder takes no other keys
+	}
+	return nil
 }
 
 // addJSON adds a value of JSON; one without bytes is missing.

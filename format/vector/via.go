@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -75,59 +74,86 @@ func addVIA(ctx context.Context, c *collection, text json.RawMessage) error {
 	if err := json.Unmarshal(text, &image); err != nil {
 		return err
 	}
-	var regions []viaRegion
-	if bytes.HasPrefix(image.Regions, []byte("{")) { // of VIA 1: by their numbers
-		var numbered map[int]viaRegion
-		if err := json.Unmarshal(image.Regions, &numbered); err != nil {
-			return err
-		}
-		for _, number := range slices.Sorted(maps.Keys(numbered)) {
-			regions = append(regions, numbered[number])
-		}
-	} else if len(image.Regions) > 0 {
-		if err := json.Unmarshal(image.Regions, &regions); err != nil {
-			return err
-		}
-	}
 	number, err := l.declare(image.Filename, image.Filename, 0, 0)
 	if err != nil {
 		return err
 	}
-	for i := range regions {
-		form, err := l.via(&regions[i].Shape)
+	err = eachRegion(image.Regions, func(i int, region *viaRegion) error {
+		form, err := l.via(&region.Shape)
 		if err == nil {
-			err = l.viaValues(regions[i].Values)
+			err = l.viaValues(region.Values)
 		}
 		if err != nil {
 			return fault.WithPart(err, "region "+strconv.Itoa(i)+" of "+fault.Short(image.Filename), fault.NoOffset)
 		}
 		l.images = append(l.images, number)
-		if err := l.end(ctx, form); err != nil {
-			return err
-		}
+		return l.end(ctx, form)
+	})
+	if err != nil {
+		return err
 	}
 	return l.charge(ctx)
+}
+
+// eachRegion visits the regions of an image one after the other: a list, or of VIA 1 an object that numbers them.
+func eachRegion(text json.RawMessage, visit func(i int, region *viaRegion) error) error {
+	type numbered struct{ number, from, to int }
+	var order []numbered
+	d := json.NewDecoder(bytes.NewReader(text))
+	start, err := d.Token()
+	switch {
+	case len(text) == 0 || err == nil && start == nil: // null
+		return nil
+	case err == nil && start != json.Delim('[') && start != json.Delim('{'):
+		return fault.New(fault.Corrupt, "regions", "%.32s is no list", text)
+	case start == json.Delim('{'):
+		var raw json.RawMessage
+		for err == nil && d.More() {
+			var key json.Token
+			var n numbered
+			if key, err = d.Token(); err == nil {
+				n.number, err = strconv.Atoi(key.(string)) // the decoder takes no other keys
+			}
+			if err == nil {
+				err = d.Decode(&raw)
+			}
+			n.to = int(d.InputOffset())
+			n.from = n.to - len(raw)
+			order = append(order, n)
+		}
+		slices.SortStableFunc(order, func(a, b numbered) int { return a.number - b.number })
+	}
+	for i := 0; err == nil && (i < len(order) || start == json.Delim('[') && d.More()); i++ {
+		var region viaRegion
+		if start == json.Delim('[') {
+			err = d.Decode(&region)
+		} else {
+			err = json.Unmarshal(text[order[i].from:order[i].to], &region)
+		}
+		if err == nil {
+			err = visit(i, &region)
+		}
+	}
+	return err
 }
 
 // viaValues adds the values of a region. Its class is the first attribute that classes are called by or, without one,
 // the only one.
 func (l *labels) viaValues(attributes json.RawMessage) error {
 	if first := l.values[0]; l.o.Class && first.column == "" {
-		var members map[string]json.RawMessage
-		if len(attributes) > 0 {
-			if err := json.Unmarshal(attributes, &members); err != nil {
-				return fault.New(fault.Corrupt, "region_attributes", "%v", err)
+		names, best, count, only := append(slices.Clone(classColumns), "type"), math.MaxInt, 0, ""
+		if err := eachMember(attributes, func(name string, _ json.RawMessage) {
+			if i := slices.Index(names, name); i >= 0 {
+				best = min(best, i)
 			}
+			count, only = count+1, name
+		}); err != nil {
+			return fault.New(fault.Corrupt, "region_attributes", "%v", err)
 		}
-		for _, name := range append(slices.Clone(classColumns), "type") {
-			if _, ok := members[name]; ok && first.column == "" {
-				l.classIs(name)
-			}
-		}
-		for name := range members {
-			if len(members) == 1 && first.column == "" {
-				l.classIs(name)
-			}
+		if best < len(names) {
+			l.classIs(names[best])
+		} else if count == 1 {
+			l.classIs(only)
 		}
 		for first.column != "" && first.n < len(l.ends) { // regions before it have no class
 			if err := first.put(nullCell, ""); err != nil {
@@ -223,13 +249,19 @@ func readLabelMe(ctx context.Context, c *collection, d *json.Decoder) error {
 // labelMe adds a shape.
 func (l *labels) labelMe(text json.RawMessage) (coordForm, error) {
 	var shape struct {
-		Points [][2]float64
+		Points json.RawMessage
 		Type   string `json:"shape_type"`
 	}
-	if err := json.Unmarshal(text, &shape); err != nil {
-		return noForm, err
+	var p [][2]float64
+	err := json.Unmarshal(text, &shape)
+	if err == nil && len(shape.Points) > 0 {
+		if err = checkPositions(shape.Points, 2); err == nil {
+			err = json.Unmarshal(shape.Points, &p)
+		}
 	}
-	p := shape.Points
+	if err != nil {
+		return noForm, fault.Wrap(fault.Corrupt, "points", err)
+	}
 	switch {
 	case shape.Type == "rectangle" && len(p) == 2:
 		return l.box(min(p[0][0], p[1][0]), min(p[0][1], p[1][1]), max(p[0][0], p[1][0]), max(p[0][1], p[1][1])), nil

@@ -65,10 +65,13 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 				inside, object = len(path), &vocObject{}
 			}
 		case xml.CharData:
-			if inside >= 0 && inside < len(path) {
-				err = object.add(strings.Join(path[inside:], "/"), string(token))
-			} else if name := strings.Join(path[min(1, len(path)):], "/"); slices.Contains(imageElements, name) {
-				err = header.add(name, string(token))
+			text := bytes.TrimSpace(token)
+			switch {
+			case len(text) == 0: // between elements
+			case inside >= 0 && inside < len(path):
+				err = object.add(path[inside:], string(text))
+			case len(path) > 1 && isImageElement(path[1:]):
+				err = header.add(path[1:], string(text))
 			}
 		case xml.EndElement:
 			if len(path) == 0 || path[len(path)-1] != token.Name.Local {
@@ -135,20 +138,20 @@ type vocObject struct {
 	outer []float64 // the points of FAIR1M
 }
 
-// add adds a text.
-func (o *vocObject) add(path, text string) error {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return nil
+// add adds the text of an element.
+func (o *vocObject) add(elements []string, text string) error {
+	for _, name := range elements {
+		o.size += len(name)
 	}
+	if o.size += len(text); o.size > maxLine {
+		return fault.New(fault.Limit, "object", "over %d bytes", maxLine)
+	}
+	path := strings.Join(elements, "/")
 	if path == "points/point" {
 		x, y, _ := strings.Cut(text, ",")
 		point, err := numbers([]string{x, y})
 		o.outer = append(o.outer, point...)
 		return err
-	}
-	if o.size += len(path) + len(text); o.size > maxLine {
-		return fault.New(fault.Limit, "object", "over %d bytes", maxLine)
 	}
 	if o.texts == nil {
 		o.texts = map[string]string{}
@@ -182,6 +185,14 @@ func (o *vocObject) members(prefixes [2]string, names ...string) ([]float64, err
 // call them.
 var imageElements = strings.Fields("filename source/filename Img_FileName size/width Img_SizeWidth size/height " +
 	"Img_SizeHeight")
+
+// isImageElement reports whether a path is one of imageElements, which names of any length may not be joined to see.
+func isImageElement(path []string) bool {
+	return slices.ContainsFunc(imageElements, func(element string) bool {
+		first, rest, deep := strings.Cut(element, "/")
+		return path[0] == first && (!deep && len(path) == 1 || deep && len(path) == 2 && path[1] == rest)
+	})
+}
 
 // vocImage notes what a file says of its image.
 func (l *labels) vocImage(header *vocObject) error {

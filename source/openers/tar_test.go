@@ -69,8 +69,9 @@ func TestTars(t *testing.T) {
 			}
 		}
 		for name, text := range map[string]string{"/vsizip/{/vsitar/{" + dir + "/a.tar}/in.zip}/x": "inmost",
-			source.InTar(dir+"/folder.tar/a.txt", os.Stat): "plain", source.InTar(dir+"/folder.tar/a.tar/a.txt", os.Stat): "hello",
-			source.InTar(dir+"/a.tar/a.txt", os.Stat): "hello"} {
+			source.InTar(dir+"/folder.tar/a.txt", os.Stat):       "plain",
+			source.InTar(dir+"/folder.tar/a.tar/a.txt", os.Stat): "hello",
+			source.InTar(dir+"/a.tar/a.txt", os.Stat):            "hello"} {
 			if got, err := contents(&files, name); err != nil || got != text {
 				t.Errorf("%s: %q, want %q: %v", name, got, text, err)
 			}

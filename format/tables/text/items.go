@@ -252,8 +252,10 @@ const (
 	maxTupleCommas = 1 << 10
 )
 
+func isList(raw json.RawMessage) bool { return raw[0] == '[' }
+
 // tuples adds a list of lists of equal lengths to the last row: their first elements are the list of the column NAME.0,
-// and so on. It adds nothing for other lists.
+// and so on. It adds nothing for other lists, such as those of lists of lists.
 func (in *items) tuples(name string, raw json.RawMessage, part string, at int64) error {
 	var columns [][]byte
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -264,7 +266,7 @@ func (in *items) tuples(name string, raw json.RawMessage, part string, at int64)
 		err = decoder.Decode(&tuple)
 		if err != nil || n == texts.MaxList || bytes.Count(tuple, []byte{','}) > maxTupleCommas ||
 			json.Unmarshal(tuple, &elements) != nil || len(elements) > maxTuple ||
-			n > 0 && len(elements) != len(columns) {
+			n > 0 && len(elements) != len(columns) || slices.ContainsFunc(elements, isList) {
 			return nil
 		}
 		if n == 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
 
 // read reads a table of which the bytes are b.
@@ -102,5 +104,22 @@ func TestOpeningEndsWithItsCaller(t *testing.T) {
 					whole.asked, err)
 			}
 		}
+	}
+}
+
+// TestDeepCells: a cell of lists in each other is a value that is left out, and costs no more than its text.
+func TestDeepCells(t *testing.T) {
+	for name, deep := range map[string]string{
+		"lists":   strings.Repeat("[", 9000) + strings.Repeat("]", 9000),
+		"pairs":   strings.Repeat("[1,", 5000) + "1" + strings.Repeat("]", 5000),
+		"objects": strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000),
+	} {
+		b := []byte(`[{"image":"a.tif","x":` + deep + `}]`)
+		taken.Check(t, len(b), 3*taken.FactorJSON, func() {
+			table, err := read(t.Context(), ".json", b)
+			if err != nil || !slices.Contains(table.Names, "image") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
