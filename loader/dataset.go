@@ -63,6 +63,7 @@ type dataset struct {
 	timeless  bool       // its batches are its own, and its rows are not sequences, as those of other sources may be
 	leaves    int        // how many datasets of the plan it has: one, or one for each stratum
 	remote    bool       // some of its files are not local
+	several   bool       // some chunks of its rasters hold several samples
 	perWorker int64      // about how many bytes a worker holds after it has read the first sample; -1: unknown
 	sizes     assetSizes // known only if the sampler needs them
 	weights   *rows.Weights

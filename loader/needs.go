@@ -36,10 +36,12 @@ func (e *Engine) needs(ctx context.Context, draw *shuffle.Draw) (out []pixels.Ne
 // needs returns the chunks of assets that windows need and may share.
 func needs(assets []dryrun.Asset) (out []pixels.Need) {
 	for i := range assets {
-		key := assets[i].Key
 		for _, c := range assets[i].Chunks {
+			key := assets[i].Key
 			if c.Len > 0 && c.Rows > 0 { // sparse chunks, those of arrays and those in pieces are not shared
-				key.Chunk, key.Mask = c.Chunk, c.Mask
+				if key.Chunk, key.Mask = c.Chunk, c.Mask; c.Source != 0 {
+					key = pixels.TileKey{Source: c.Source, Chunk: c.Chunk}
+				}
 				out = append(out, pixels.Need{Key: key, Rows: c.Rows, Bytes: c.Decoded,
 					Compressed: c.Len < int64(c.Decoded)})
 			}
@@ -98,7 +100,7 @@ func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, r
 		p.Gap = gap
 	}
 	p.Kept = p.Remote && (a.Size == 0 || a.ETag != "")
-	p.Known = p.Kept && a.Size > 0 && a.Index.Blocks == nil
+	p.Known = p.Kept && a.Size > 0 && !a.Index.OfArray()
 	measured := p.Remote && p.Object == nil
 	p.Again = func(ctx context.Context, r *pixels.DryReader) error {
 		r.Gap, r.Headers, r.Measured = gap, headers, measured
@@ -122,7 +124,7 @@ func (e *Engine) pixelFile(ctx context.Context, a catalog.Asset, p *dryrun.Asset
 	switch {
 	case a.Bytes != nil:
 		return a.Reader(), nil
-	case a.Index.Blocks != nil || !a.Remote():
+	case a.Index.OfArray() || !a.Remote():
 		return nil, nil
 	}
 	file, err := source.OpenKnown(ctx, e.options.Opener, a.URI, a.Known())

@@ -122,7 +122,8 @@ func unscaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 
 func undimmed(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 	file, raster := magic.Named(first.URI), magic.Named(cmp.Or(first.Member, first.URI))
-	if known := file.Class == magic.Parquet || raster.Class.Pixels(); field.Dims == "" || first.Axes.Dims != "" || !known {
+	known := file.Class == magic.Parquet || raster.Class.Pixels()
+	if field.Dims == "" || first.Axes.Dims != "" || !known {
 		return ""
 	}
 	return field.Name

@@ -23,11 +23,12 @@ func (d *dataset) drawsNoCorner() bool {
 	return !d.kind.Corners || len(d.sampler.Sizes) > 0 || d.views != nil
 }
 
-// sharesChunks reports whether windows of one batch may need the same chunk, and say which before they are read. named
-// is for windows whose corners a ticket names. Rasters in large pages say nothing before: that would read their pages
-// once more.
+// sharesChunks reports whether windows of one batch may need the same chunk, and say which before they are read:
+// windows of one raster, or chips whose chunks hold several samples. named is for windows whose corners a ticket names.
+// Rasters in large pages say nothing before: that would read their pages once more.
 func (d *dataset) sharesChunks(named bool) bool {
-	return d.kind.Shares && d.views == nil && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner()) && !d.announces()
+	windows := d.kind.Shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner())
+	return (windows || d.several) && d.views == nil && d.ground == nil && !d.announces()
 }
 
 // announces reports whether a field of the table has Announce.

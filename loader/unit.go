@@ -321,4 +321,5 @@ func (e *Engine) newReader() *pixels.Reader {
 func endReader(r *pixels.Reader) {
 	r.Clock.Stop()
 	r.Slot.Rest()
+	r.Close()
 }

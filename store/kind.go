@@ -60,7 +60,7 @@ type Kind struct {
 // Limits of a store, in bytes; 0 for the defaults of its kind.
 type Limits struct{ MaxChunk, MaxIndexes, MaxMeta int64 }
 
-// Images are images of one shape: the chunk.BlockArray of the indexes of a Raster.
+// Images are images of one shape: the chunk.Array of the indexes of a Raster.
 type Images interface {
 	// Len is the number of images along the axis n, and HasN whether there is one.
 	Len() int64

@@ -200,9 +200,10 @@ type Index struct {
 	// rows to whole bytes. It decodes to one byte per pixel, 0 or 1.
 	Bits bool
 
-	// Blocks reads the chunks of an array, whose chunks are not byte ranges of one file. Such an index
-	// has no Ranges and no blob, and its mask has Blocks, too.
+	// Blocks reads boxes of an array that makes its samples itself, Grid leads to the stored chunks of one. Such an
+	// index has no Ranges and no blob, and its mask is of the same form.
 	Blocks *Blocks
+	Grid   *Grid
 }
 
 // DataBands returns the number of bands of a step of time without alpha, which is the last.
@@ -348,6 +349,10 @@ func (x *Index) DecodedShape(i int) (b, h, w int) {
 
 // DecodedBytes returns the decoded size of chunk i in bytes.
 func (x *Index) DecodedBytes(i int) int {
+	if x.Grid != nil {
+		of, _ := x.Grid.Array.Part(x.Grid.Image, i)
+		return x.Grid.Array.Size(of)
+	}
 	b, h, w := x.DecodedShape(i)
 	return b * h * w * x.DType.Size()
 }
@@ -366,6 +371,9 @@ func (x *Index) largest() (height, width int) {
 
 // MaxDecodedBytes returns the decoded size of the largest chunk in bytes.
 func (x *Index) MaxDecodedBytes() int {
+	if x.Grid != nil {
+		return x.Grid.Array.Bytes()
+	}
 	height, width := x.largest()
 	return x.ChunkB * height * width * x.DType.Size()
 }
@@ -491,7 +499,7 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 	if !x.ChunkFits(maxChunk) && x.InPieces(maxChunk) == nil {
 		return x.OverLimit(maxChunk)
 	}
-	if x.Blocks != nil {
+	if x.OfArray() {
 		if len(x.Ranges) > 0 {
 			return bad(fault.Corrupt, "%d byte ranges of an image that is read in blocks", len(x.Ranges))
 		}
@@ -570,6 +578,9 @@ func (x *Index) Shift(by int64) *Index {
 
 // ChunkFits reports whether the largest decoded chunk has at most limit bytes.
 func (x *Index) ChunkFits(limit int) bool {
+	if x.Grid != nil {
+		return x.Grid.Array.Bytes() <= limit
+	}
 	height, width := x.largest()
 	size := int64(1)
 	// Dividing before each multiplication avoids overflow.

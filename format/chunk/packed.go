@@ -28,7 +28,7 @@ func (x *Index) packedFits() bool {
 		fits = x.Packed == 24
 	}
 	byBand := x.ChunkB == 1 || x.Inner == YXB
-	return fits && byBand && !x.Bits && x.Predictor == NoPredictor && x.Blocks == nil
+	return fits && byBand && !x.Bits && x.Predictor == NoPredictor && !x.OfArray()
 }
 
 func (x *Index) isPacked() bool { return x.Bits || x.Packed != 0 }

@@ -73,7 +73,7 @@ func (x *Index) InPieces(maxChunk int) *Index {
 // inRows reports whether chunks can be decoded row by row.
 func (x *Index) inRows() bool {
 	byRow := x.ChunkB == 1 || x.Inner.rowsFirst()
-	return byRow && x.Codec.Streams() && x.Blocks == nil && !x.Reversed
+	return byRow && x.Codec.Streams() && !x.OfArray() && !x.Reversed
 }
 
 // Piece returns the number, in x.InPieces, of the piece of chunk i that begins with the chunk's row y.

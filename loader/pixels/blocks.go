@@ -2,7 +2,6 @@ package pixels
 
 import (
 	"context"
-	"slices"
 
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -10,32 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
-
-// maxArrays is how many arrays a worker keeps open readers of. A reader holds the last tile that it
-// decoded, so a worker holds up to four tiles beside its own buffers (see Options.MaxChunkBytes).
-const maxArrays = 4
-
-// arrayReader is the open reader of an array.
-type arrayReader[T any] struct {
-	array  chunk.BlockArray
-	reader T
-}
-
-// lastArrays are the open readers of the arrays that were used last, the last used one first.
-type lastArrays[T any] []arrayReader[T]
-
-// get returns the reader of an array, which it opens. A fifth array evicts the one that was used longest ago.
-func (l *lastArrays[T]) get(a chunk.BlockArray, open func(chunk.BlockArray) T) T {
-	place := slices.IndexFunc(*l, func(v arrayReader[T]) bool { return v.array == a })
-	if place < 0 {
-		place = min(len(*l), maxArrays-1)
-		*l = append((*l)[:place], arrayReader[T]{a, open(a)})
-	}
-	found := (*l)[place]
-	copy((*l)[1:], (*l)[:place])
-	(*l)[0] = found
-	return found.reader
-}
 
 func (r *Reader) openArray(a chunk.BlockArray) chunk.BlockReader {
 	reader := a.Open()

@@ -37,13 +37,14 @@ type ReadRange struct {
 
 // ReadChunk is a chunk that is decoded.
 type ReadChunk struct {
-	Chunk   int   `json:"chunk"`
-	Mask    bool  `json:"mask,omitempty"` // of the asset's mask
-	Off     int64 `json:"off"`
-	Len     int64 `json:"len"`     // 0 for a sparse chunk, and one of an array
-	Decoded int   `json:"decoded"` // bytes
-	Rows    int   `json:"-"`       // the first ones that a window needs, which are decoded at once; 0 otherwise
-	Held    int64 `json:"-"`       // bytes that a worker holds to decode it, besides the stored ones
+	Chunk   int    `json:"chunk"`
+	Source  uint64 `json:"-"`              // of an array, whose stored chunk it is: see TileKey
+	Mask    bool   `json:"mask,omitempty"` // of the asset's mask
+	Off     int64  `json:"off"`
+	Len     int64  `json:"len"`     // 0 for a sparse chunk, and one of an array
+	Decoded int    `json:"decoded"` // bytes
+	Rows    int    `json:"-"`       // the first ones that a window needs, which are decoded at once; 0 otherwise
+	Held    int64  `json:"-"`       // bytes that a worker holds to decode it, besides the stored ones
 }
 
 // DryReader notes what a Reader would read and decode, and opens nothing. Both follow one plan. The reads of one depend
@@ -136,8 +137,12 @@ func (d *DryReader) divided(ctx context.Context, tiles *TileCache) error {
 // decode notes the reads of the chunks that this reader decodes.
 func (d *DryReader) decode(ctx context.Context) error {
 	p := &d.plan
-	if p.x.Blocks != nil {
+	switch {
+	case p.x.Blocks != nil:
 		return d.blocks(ctx)
+	case p.x.Grid != nil:
+		d.noteStored()
+		return nil
 	}
 	runs, count := p.join(p.own, math.MaxInt64, d.Gap), 0
 	for _, run := range runs {
@@ -245,4 +250,35 @@ func (d *DryReader) decodedRows(i int) {
 func (d *DryReader) note(i int, place chunk.Range, c ReadChunk) {
 	c.Chunk, c.Mask, c.Off, c.Len = i, d.Share.Key.Mask, place.Off, place.Len
 	d.Chunks = append(d.Chunks, c)
+}
+
+// noteStored notes the reads of chunks of an array.
+func (d *DryReader) noteStored() {
+	p := &d.plan
+	for k := range p.own {
+		c := &p.own[k].stored
+		at, exact := p.x.Grid.Array.Known(c.of)
+		if c.at = at; c.again {
+			continue
+		}
+		d.Loose = d.Loose || !exact
+		n := p.x.Grid.Array.Size(c.of)
+		place := at.At
+		if !exact || at.Object || at.Inline != nil {
+			place.Len = int64(n) // it is not known
+		}
+		if at.Absent {
+			place = chunk.Range{}
+		}
+		d.Chunks = append(d.Chunks, ReadChunk{Chunk: int(c.of.Number), Source: c.of.Array, Off: place.Off,
+			Len: place.Len, Decoded: n, Rows: 1, Held: int64(n) + chunk.Spare})
+	}
+	for _, run := range p.storedRuns(p.own, d.Gap) {
+		length := run.at.At.Len
+		if run.at.Object {
+			length = int64(p.x.Grid.Array.Size(p.own[run.chunks[0]].stored.of))
+			d.Loose = true
+		}
+		d.Runs = append(d.Runs, ReadRange{File: run.at.URI, Off: run.at.At.Off, Len: length, Requests: 1, Held: true})
+	}
 }

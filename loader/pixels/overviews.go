@@ -33,7 +33,7 @@ type Levels struct {
 // Overviews returns the overviews of an asset, from its own file or, if that has none, from the file beside it.
 // Members of containers have no file beside them.
 func Overviews(ctx context.Context, o resources.Options, a catalog.Asset) (Levels, error) {
-	if a.Index.Blocks != nil || a.Axes.Pages != "" { // an array, or pages, whose overviews are of one page each
+	if a.Index.OfArray() || a.Axes.Pages != "" { // an array, or pages, whose overviews are of one page each
 		return Levels{}, nil
 	}
 	levels, err := ownOverviews(ctx, o, a)

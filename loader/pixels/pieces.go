@@ -17,16 +17,6 @@ import (
 // depend on the size of the chunk. Nothing is kept between windows: every window decodes its chunk from the
 // first row on.
 
-// maxWindow is the most memory, in bytes, that a zstd frame may claim for its window. By default it equals the
-// size of the largest chunk that a worker decodes whole. The best level of libzstd takes twice as much. Frames
-// that claim more are decoded whole only.
-const maxWindow = 64 << 20
-
-// pieceBytes returns the most bytes that a worker holds to decode chunks of x in pieces.
-func pieceBytes(x, pieces *chunk.Index) int64 {
-	return int64(MaxRun) + int64(pieces.MaxDecodedBytes()) + chunk.Spare + x.Codec.StreamBytes(maxWindow)
-}
-
 // inPieces decodes the chunks of the plan in pieces, one chunk after the other.
 func (w *walk) inPieces(ctx context.Context) error {
 	for _, list := range [...][]int{w.plan.chunks.Chunks, w.plan.chunks.Sparse} {

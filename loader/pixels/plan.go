@@ -2,6 +2,7 @@ package pixels
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -9,6 +10,10 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
+
+// MaxRun is the largest run in bytes: the chunks that a reader fetches with one read. A run joins
+// chunks over gaps of up to source.Gap, because reading these is cheaper than another read.
+const MaxRun = 4 << 20 // otherwise a worker's memory would grow with its largest window
 
 // pass is one part of the reads of an asset: the chunks of an index that meet a box and hold one of bands.
 type pass struct {
@@ -61,7 +66,8 @@ type plan struct {
 
 	own, others []neededChunk // see divide
 	numbers     []int         // of the chunks that are read next
-	boxes       []chunk.Box   // the boxes of an array that are read next
+	runs        []storedRun   // of an array that are read next
+	boxes       []chunk.Box   // of an array that are read next
 }
 
 // neededChunk is a chunk that a window needs, and its tile.
@@ -72,6 +78,8 @@ type neededChunk struct {
 
 	place chunk.Range // the bytes that are read of it: see settle
 	alone bool        // they are its rows in the box, without the others
+
+	stored storedChunk // of an array
 }
 
 // set plans a pass of a reader whose decoded chunks have at most maxChunk bytes.
@@ -96,6 +104,10 @@ func (p *plan) unit() *chunk.Index {
 // divide divides the chunks of the plan into those that this reader decodes, own, and those that others decode. The
 // caller must call putBack.
 func (p *plan) divide(share *Shared, tiles *TileCache, version uint64) {
+	if p.x.Grid != nil {
+		p.divideStored(share, tiles)
+		return
+	}
 	// Grown once, because the dry reader of a window serves no other.
 	p.own, p.others = slices.Grow(p.own[:0], len(p.chunks.Chunks)), p.others[:0]
 	key, order := share.Key, share.Order
@@ -225,4 +237,67 @@ func present(f source.Reader, run runs.Run) error {
 		return fault.At(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
 	}
 	return nil
+}
+
+// partOf names the chunks of a run in errors.
+func partOf(run runs.Run) string {
+	if len(run.Chunks) == 1 {
+		return "chunk " + strconv.Itoa(run.Chunks[0])
+	}
+	return "chunks " + strconv.Itoa(run.Chunks[0]) + " and following"
+}
+
+// maskBands returns which box and bands of a mask belong to a box and bands of its image. A mask of
+// one band, and alpha, holds for all bands of the image; any other mask has the bands of the image.
+func maskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int) {
+	if mask.Bands == 1 || mask.Alpha {
+		box.B0, box.B1 = mask.Bands-1, mask.Bands
+		return box, nil
+	}
+	return box, bands
+}
+
+// InMask adds the part "mask" to a fault, to distinguish a mask's chunk from the image's chunk of the
+// same number. It returns other errors, and nil, unchanged.
+func InMask(err error) error {
+	if fault.KindOf(err) == 0 {
+		return err
+	}
+	return fault.Wrap(0, "mask", err)
+}
+
+// maxWindow is the most memory, in bytes, that a zstd frame may claim for its window. By default it equals the
+// size of the largest chunk that a worker decodes whole. The best level of libzstd takes twice as much. Frames
+// that claim more are decoded whole only.
+const maxWindow = 64 << 20
+
+// pieceBytes returns the most bytes that a worker holds to decode chunks of x in pieces.
+func pieceBytes(x, pieces *chunk.Index) int64 {
+	return int64(MaxRun) + int64(pieces.MaxDecodedBytes()) + chunk.Spare + x.Codec.StreamBytes(maxWindow)
+}
+
+// maxArrays is how many arrays a worker keeps open readers of. A reader holds the last tile that it
+// decoded, so a worker holds up to four tiles beside its own buffers (see Options.MaxChunkBytes).
+const maxArrays = 4
+
+// arrayReader is the open reader of an array.
+type arrayReader[T any] struct {
+	array  chunk.BlockArray
+	reader T
+}
+
+// lastArrays are the open readers of the arrays that were used last, the last used one first.
+type lastArrays[T any] []arrayReader[T]
+
+// get returns the reader of an array, which it opens. A fifth array evicts the one that was used longest ago.
+func (l *lastArrays[T]) get(a chunk.BlockArray, open func(chunk.BlockArray) T) T {
+	place := slices.IndexFunc(*l, func(v arrayReader[T]) bool { return v.array == a })
+	if place < 0 {
+		place = min(len(*l), maxArrays-1)
+		*l = append((*l)[:place], arrayReader[T]{a, open(a)})
+	}
+	found := (*l)[place]
+	copy((*l)[1:], (*l)[:place])
+	(*l)[0] = found
+	return found.reader
 }

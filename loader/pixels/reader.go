@@ -15,37 +15,37 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// MaxRun is the largest run in bytes: the chunks that a reader fetches with one read. A run joins
-// chunks over gaps of up to source.Gap, because reading these is cheaper than another read.
-const MaxRun = 4 << 20 // otherwise a worker's memory would grow with its largest window
-
 // Reader reads windows of assets for one worker. It keeps its buffers between calls, so it is not
 // safe for concurrent use.
 type Reader struct {
-	opener   source.Opener
-	maxChunk int
-	large    *resources.LargeChunks
-	Decoder  *chunk.Decoder
-	Clock    *resources.Clock // nil: time is not measured
-	plan     plan
-	indexes  freshness
-	Slot     *turns.Slot // the turn to use a processor of the goroutine that has the reader; nil: no turns
-	waits    bool        // for the bytes of remote files, without its turn
-	disk     source.DiskCache
-	Stored   []byte        // the bytes of one run, as stored in the file
-	Samples  []byte        // one decoded chunk, or a piece of one
-	parts    *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
-	Resample Resampler
-	colours  []byte     // the bands of a window of colours, and their validity
-	probe    []byte     // see Probe
-	Share    Shared     // where decoded chunks of the current asset are shared
-	views    *TileCache // chunks that several views of a sample need; nil before the first ones
-	arrays   lastArrays[chunk.BlockReader]
-	recoded  *Recoded    // nil: chunks are decoded from files each time
-	version  uint64      // of the local file that is read: another one after it was rewritten; else 0
-	object   uint64      // the file that is read, for recoded; 0: its version is not known
-	frames   chunk.Index // of the chunks of the current index that recoded has
-	below    *Reader     // of the sources of virtual rasters; nil before the first one
+	opener       source.Opener
+	maxChunk     int
+	large        *resources.LargeChunks
+	Decoder      *chunk.Decoder
+	Clock        *resources.Clock // nil: time is not measured
+	plan         plan
+	indexes      freshness
+	Slot         *turns.Slot // the turn to use a processor of the goroutine that has the reader; nil: no turns
+	waits        bool        // for the bytes of remote files, without its turn
+	disk         source.DiskCache
+	Stored       []byte        // the bytes of one run, as stored in the file
+	Samples      []byte        // one decoded chunk, or a piece of one
+	parts        *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
+	Resample     Resampler
+	colours      []byte     // the bands of a window of colours, and their validity
+	probe        []byte     // see Probe
+	Share        Shared     // where decoded chunks of the current asset are shared
+	views        *TileCache // chunks that several views of a sample need; nil before the first ones
+	arrays       lastArrays[chunk.BlockReader]
+	kept         keptFile           // of an array
+	fetched      [][]byte           // the runs of arrays that were read last
+	decodes      chunk.Array        // the array whose chunks were decoded last
+	arrayDecoder chunk.ArrayDecoder // of decodes
+	recoded      *Recoded           // nil: chunks are decoded from files each time
+	version      uint64             // of the local file that is read: another one after it was rewritten; else 0
+	object       uint64             // the file that is read, for recoded; 0: its version is not known
+	frames       chunk.Index        // of the chunks of the current index that recoded has
+	below        *Reader            // of the sources of virtual rasters; nil before the first one
 }
 
 // NewReader returns a reader for one worker of an engine with these options.
@@ -92,6 +92,8 @@ func (r *Reader) GiveBack() {
 	// Only buffers and decoder tables stay. An opener, cache or array that an idle reader held would
 	// live on after its engine, and the next borrower would trust files that it never checked.
 	r.Slot.Rest()
+	r.Close()
+	r.decodes, r.arrayDecoder = nil, nil
 	if r.below != nil {
 		r.below.GiveBack()
 		r.below = nil
@@ -99,15 +101,6 @@ func (r *Reader) GiveBack() {
 	r.opener, r.large, r.Slot, r.disk, r.indexes, r.Share, r.arrays = nil, nil, nil, nil, freshness{}, Shared{}, nil
 	r.Clock, r.Decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
-}
-
-// Sink receives decoded chunks.
-type Sink interface {
-	// Put receives the samples of chunk i of x, of shape x.DecodedShape(i) and dtype x.DType. They are valid
-	// until Put returns. Pixels past the last one of the box that is read have arbitrary content, because
-	// decoding stops there. x is the index that is read or, for chunks that are decoded in pieces, the index
-	// of their pieces (chunk.Index.InPieces).
-	Put(x *chunk.Index, i int, samples []byte)
 }
 
 // Read decodes the chunks of asset a that meet box and hold one of bands, and puts each into sink to.
@@ -121,7 +114,7 @@ func (r *Reader) Read(
 		return fault.New(fault.Unsupported, "asset", "a stack of rasters is not read here")
 	}
 	var file source.Reader
-	if a.Index.Blocks == nil {
+	if !a.Index.OfArray() {
 		r.Clock.Lap(resources.StageOther)
 		file, err = r.open(ctx, &a)
 		r.Clock.Lap(resources.StageRead)
@@ -151,25 +144,6 @@ func (r *Reader) pass(ctx context.Context, file source.Reader, p *pass) (err err
 	return r.chunks(ctx, file, p)
 }
 
-// both is a Sink that puts chunks into two.
-type both struct{ image, mask Sink }
-
-// Put implements Sink.
-func (b both) Put(x *chunk.Index, i int, samples []byte) {
-	b.image.Put(x, i, samples)
-	b.mask.Put(x, i, samples)
-}
-
-// maskBands returns which box and bands of a mask belong to a box and bands of its image. A mask of
-// one band, and alpha, holds for all bands of the image; any other mask has the bands of the image.
-func maskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int) {
-	if mask.Bands == 1 || mask.Alpha {
-		box.B0, box.B1 = mask.Bands-1, mask.Bands
-		return box, nil
-	}
-	return box, bands
-}
-
 // open opens the file of an asset and checks that it is still the file that the index describes.
 func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, error) {
 	if r.object, r.version = 0, 0; a.Bytes != nil {
@@ -187,15 +161,6 @@ func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, err
 		r.object = objectOf(a, file, r.version)
 	}
 	return file, nil
-}
-
-// InMask adds the part "mask" to a fault, to distinguish a mask's chunk from the image's chunk of the
-// same number. It returns other errors, and nil, unchanged.
-func InMask(err error) error {
-	if fault.KindOf(err) == 0 {
-		return err
-	}
-	return fault.Wrap(0, "mask", err)
 }
 
 // waitForMemory waits for room for a large chunk of x. The caller must call done when it has decoded.
@@ -238,7 +203,7 @@ const ReaderBytes = 64 << 10
 // HeldBytes returns about how many bytes of memory the reader keeps for its next window. For readers of arrays, virtual
 // rasters and pieces it is just a large number.
 func (r *Reader) HeldBytes() int64 {
-	if len(r.arrays) > 0 || r.below != nil || r.parts != nil {
+	if len(r.arrays) > 0 || r.decodes != nil || r.below != nil || r.parts != nil {
 		return MaxRun
 	}
 	resampled := 4 * (cap(r.Resample.In) + cap(r.Resample.Out)) // with the validity, and scenes of a mosaic
@@ -252,7 +217,7 @@ func (r *Reader) HeldBytes() int64 {
 // HeldFor returns about how many bytes a reader holds once it has read planes of x, as HeldBytes says then: their
 // chunks as stored, up to one run, and the largest decoded chunk. An array or virtual raster has MaxRun.
 func HeldFor(x *chunk.Index, planes []int) int64 {
-	if x.Blocks != nil {
+	if x.OfArray() {
 		return MaxRun
 	}
 	var plan runs.Plan
@@ -264,4 +229,12 @@ func HeldFor(x *chunk.Index, planes []int) int64 {
 		}
 	}
 	return ReaderBytes + stored + int64(x.MaxDecodedBytes()) + chunk.Spare
+}
+
+// ForViews returns the reader's own cache of chunks that several views of a sample need.
+func (r *Reader) ForViews() *TileCache {
+	if r.views == nil {
+		r.views = NewViewTiles(false)
+	}
+	return r.views
 }

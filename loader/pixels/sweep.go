@@ -5,7 +5,6 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/turns"
@@ -42,6 +41,7 @@ func Sweep(
 	return each.Share(ctx, each.Numbers(n), readers, func(ctx context.Context, w int, numbers iter.Seq[int64]) error {
 		slot := lent[w].Slot
 		defer slot.Rest()
+		defer lent[w].Close()
 		ctx = turns.With(ctx, slot) // a visit decodes and computes in the same turn
 		for i := range numbers {
 			if !remote {
@@ -55,9 +55,3 @@ func Sweep(
 		return nil
 	})
 }
-
-// Nowhere is a Sink that discards chunks. It serves checks of whether an asset can be read.
-type Nowhere struct{}
-
-// Put implements Sink.
-func (Nowhere) Put(*chunk.Index, int, []byte) {}

@@ -493,3 +493,15 @@ type Shared struct {
 	Key   TileKey // names the asset; the reader sets Chunk and Mask
 	Order int64   // of a window that announces its chunks (TileCache.Plan); 0 for one of a pool
 }
+
+// viewBytes bounds the chunks that a reader keeps for other views of a sample: 4 chunks of 1024 by 1024 pixels in 4
+// bands of 2 bytes. Chunks beyond are decoded for each view.
+const viewBytes = 32 << 20
+
+// NewViewTiles returns an empty cache for the views of one sample after another, which announce their chunks. Tiles
+// that no view needs any more give their memory to the next. With counts tiles have no memory, for dry runs.
+func NewViewTiles(counts bool) *TileCache {
+	c := NewTileCache(viewBytes)
+	c.Planned, c.reuses, c.counts = map[TileKey][]plannedUse{}, true, counts
+	return c
+}

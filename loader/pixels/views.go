@@ -55,23 +55,3 @@ func (r *Raster) viewLayout() (string, error) {
 	}
 	return left + " -> " + right, nil
 }
-
-// viewBytes bounds the chunks that a reader keeps for other views of a sample: 4 chunks of 1024 by 1024 pixels in 4
-// bands of 2 bytes. Chunks beyond are decoded for each view.
-const viewBytes = 32 << 20
-
-// ForViews returns the reader's own cache of chunks that several views of a sample need.
-func (r *Reader) ForViews() *TileCache {
-	if r.views == nil {
-		r.views = NewViewTiles(false)
-	}
-	return r.views
-}
-
-// NewViewTiles returns an empty cache for the views of one sample after another, which announce their chunks. Tiles
-// that no view needs any more give their memory to the next. With counts tiles have no memory, for dry runs.
-func NewViewTiles(counts bool) *TileCache {
-	c := NewTileCache(viewBytes)
-	c.Planned, c.reuses, c.counts = map[TileKey][]plannedUse{}, true, counts
-	return c
-}

@@ -3,7 +3,6 @@ package pixels
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -72,18 +71,23 @@ func (w *walk) decodeAll(ctx context.Context, tiles *TileCache) error {
 	if err := w.decode(ctx, w.own); err != nil {
 		return err
 	}
-	for _, other := range w.others {
-		if err := w.await(ctx, other); err != nil {
+	for rest := w.others; len(rest) > 0; {
+		n := groupEnd(rest)
+		if err := w.await(ctx, rest[:n]); err != nil {
 			return err
 		}
+		rest = rest[n:]
 	}
 	return w.sparse(ctx)
 }
 
 // decode reads and decodes chunks: of the file in runs.
 func (w *walk) decode(ctx context.Context, wants []neededChunk) error {
-	if w.array != nil {
+	switch {
+	case w.array != nil:
 		return w.blocks(ctx, wants)
+	case w.x.Grid != nil:
+		return w.decodeStored(ctx, wants)
 	}
 	if w.recodes() {
 		rest, err := w.recall(ctx, wants)
@@ -213,29 +217,32 @@ func (w *walk) finish(c *neededChunk, samples []byte) {
 		c.open = false
 	}
 	w.Clock.Decoded(len(samples))
-	w.sink.Put(w.x, c.i, samples)
+	w.sink.Put(w.x, c.i, samples[c.stored.begin:])
 	w.Clock.Lap(resources.StageScatter)
 }
 
-// await waits for a chunk that another reader decodes. If that failed, it decodes the chunk here, because the other
-// reader may have failed for a reason of its own, such as a cancelled context.
-func (w *walk) await(ctx context.Context, other neededChunk) error {
+// await waits for a chunk that another reader decodes, the first of list. If that failed, it decodes the chunk here,
+// because the other reader may have failed for a reason of its own, such as a cancelled context.
+func (w *walk) await(ctx context.Context, list []neededChunk) error {
+	tile := list[0].t
 	select {
-	case <-other.t.Ready:
+	case <-tile.Ready:
 	default:
 		w.Slot.Rest() // the other reader may need the turn
 		select {
-		case <-other.t.Ready:
+		case <-tile.Ready:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	w.Clock.Lap(resources.StageTurn)
-	if other.t.Failed {
-		return w.decode(ctx, []neededChunk{{i: other.i}})
+	if tile.Failed {
+		again := slices.Clone(list)
+		again[0].t = nil
+		return w.decode(ctx, again)
 	}
-	w.sink.Put(w.x, other.i, other.t.Samples)
-	w.Clock.Lap(resources.StageScatter)
+	w.sink.Put(w.x, list[0].i, tile.Samples[list[0].stored.begin:])
+	w.putFollowing(tile.Samples, list)
 	return nil
 }
 
@@ -272,14 +279,6 @@ func (w *walk) allowed(run runs.Run) error {
 		return err
 	}
 	return tooLong(run, w.maxChunk)
-}
-
-// partOf names the chunks of a run in errors.
-func partOf(run runs.Run) string {
-	if len(run.Chunks) == 1 {
-		return "chunk " + strconv.Itoa(run.Chunks[0])
-	}
-	return "chunks " + strconv.Itoa(run.Chunks[0]) + " and following"
 }
 
 // recodes reports whether chunks of the walk are kept encoded.

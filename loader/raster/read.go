@@ -515,7 +515,7 @@ func (q *readPlan) allocate() error {
 
 // present checks the byte ranges of an asset against the size of its file.
 func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
-	if a.Index.Blocks != nil { // its chunks are in objects of their own, and are checked when they are read
+	if a.Index.OfArray() { // its chunks are in objects of their own, and are checked when they are read
 		return a.Index.Validate(-1, q.options.MaxChunkBytes)
 	}
 	if a.Bytes != nil {

@@ -88,7 +88,7 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	if catalog.IsVirtual(a.Index) {
 		return nil, nil
 	}
-	if a.Index.Blocks != nil {
+	if a.Index.OfArray() {
 		return nil, a.Fault(fault.New(fault.Unsupported, "bands", "the bands of an array have no names"))
 	}
 	file, err := OpenFile(ctx, o, a)

@@ -478,7 +478,7 @@ func (w *worker) row(ctx context.Context, i int, t *catalog.Table, field int, ro
 	if err != nil {
 		return err
 	}
-	if images := asset.Images(); images != nil && asset.Index.Blocks.Image > 0 {
+	if images := asset.Images(); images != nil && asset.Index.Grid.Image > 0 {
 		return nil // the first one checks all images of its store
 	} else if images != nil {
 		return images.Verify(ctx, w.sum)

@@ -168,7 +168,7 @@ def test_names_and_defaults(schema: Any) -> None:
         chaski.TileWindow: (defs["Sampler"], {"size", "visits", "tile"}),
         chaski.RandomWindow: (defs["Sampler"], {"size"}),
         chaski.GeoWindow: (defs["Sampler"], set()),
-        chaski.Rows: (schema, {"bbox", "bbox_crs", "datetime", "steps_per_epoch"}),
+        chaski.Rows: (schema, {"bbox", "bbox_crs", "datetime", "ids", "steps_per_epoch"}),
         chaski.Pixels: ({"properties": schema["properties"] | defs["Field"]["properties"]}, set()),
     }
     for kind, (of, other) in same.items():

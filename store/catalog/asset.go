@@ -405,8 +405,8 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, beside stri
 // Matches reports whether x, of a catalog, is the index of a file, which catalogs of earlier versions have without its
 // alpha, palette, scales and offsets. Of virtual rasters it compares nothing: catalogs do not keep their indexes.
 func Matches(file, x *chunk.Index) bool {
-	if file.Blocks != nil || x.Blocks != nil {
-		return file.Blocks != nil && x.Blocks != nil
+	if file.OfArray() || x.OfArray() {
+		return file.OfArray() && x.OfArray()
 	}
 	stored := *file
 	stored.Alpha, stored.Classes = stored.Alpha && x.Alpha, stored.Classes && x.Classes

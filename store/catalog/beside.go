@@ -262,7 +262,7 @@ func AddBeside(ctx context.Context, o source.Opener, a *Asset, m *Meta, maxChunk
 	switch {
 	case m.Format == magic.VRT: // GDAL keeps all but masks in it
 		files.pam, files.world = "", ""
-	case m.Format == magic.Rumi || a.Index.Codec == chunk.Turned || a.Index.Blocks != nil: // it places stored pixels
+	case m.Format == magic.Rumi || a.Index.Codec == chunk.Turned || a.Index.OfArray(): // it places stored pixels
 		return nil
 	}
 	if files.mask+files.pam+files.world == "" {

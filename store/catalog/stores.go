@@ -77,10 +77,10 @@ func OpenStore(ctx context.Context, o source.Opener, uri, field, array, dims str
 
 // Images returns the images of a Zarr store, nil for other assets.
 func (a *Asset) Images() store.Images {
-	if a.Index.Blocks == nil {
+	if a.Index.Grid == nil {
 		return nil
 	}
-	images, _ := a.Index.Blocks.Array.(store.Images)
+	images, _ := a.Index.Grid.Array.(store.Images)
 	return images
 }
 

@@ -39,12 +39,12 @@ func TestRemoteStores(t *testing.T) {
 			t.Errorf("%s: samples %q", name, got)
 		}
 		a, err := table.Asset(t.Context(), 0, 4)
-		if err != nil || a.Index.Blocks.Image != 1 || a.Index.Height != 4 {
+		if err != nil || a.Index.Grid.Image != 1 || a.Index.Height != 4 {
 			t.Errorf("%s: %+v, %v", name, a.Index, err)
 		}
 	}
 	single := folder.Open(t, "s3://bucket/e", o, catalog.Source{Field: "image"})
-	if a, err := single.Asset(t.Context(), 0, 0); err != nil || a.Index.Blocks.Image != 0 {
+	if a, err := single.Asset(t.Context(), 0, 0); err != nil || a.Index.Grid.Image != 0 {
 		t.Errorf("the first sample: %+v, %v", a.Index, err)
 	}
 	if _, err := single.Asset(t.Context(), 0, 1); single.Len() != 2 || fault.KindOf(err) != fault.Unsupported {
@@ -134,7 +134,7 @@ func TestImagesOfStores(t *testing.T) {
 		number := []int64{0, 1, 0, 1, 2}[row]
 		for field := range 3 {
 			a, err := table.Asset(t.Context(), field, row)
-			if err != nil || field < 2 && a.Index.Blocks.Image != number || field == 2 && a.Index.Blocks != nil {
+			if err != nil || field < 2 && a.Index.Grid.Image != number || field == 2 && a.Index.Grid != nil {
 				t.Errorf("row %d field %d: %+v, %v", row, field, a.Index, err)
 			} else if field == 1 && (a.Index.Height == 5) != (row < 2) {
 				t.Errorf("row %d has another store: %+v", row, a.Index)
@@ -176,7 +176,7 @@ func TestStoresOfTables(t *testing.T) {
 	}
 	uri := filepath.Join(dir, "a.zarr")
 	a, err := catalog.OpenStore(t.Context(), &openers.Files{}, uri, "x", "", "", 0)
-	if err != nil || a.Index.Blocks.Image != 0 {
+	if err != nil || a.Index.Grid.Image != 0 {
 		t.Errorf("%+v, %v", a.Index, err)
 	}
 	pairs := folder.Open(t, dir, catalog.Options{}, catalog.Source{Field: "x", Pattern: "x/{id}.zarr"},

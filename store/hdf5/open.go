@@ -440,26 +440,26 @@ func (f *chunkFinder) read(ctx context.Context) (*format.Chunks, error) {
 }
 
 // find implements zarr.Foreign.Find.
-func (f *chunkFinder) find(ctx context.Context, at []int64) (zarr.Stored, error) {
+func (f *chunkFinder) find(ctx context.Context, at []int64) (chunk.Stored, error) {
 	if f.d.Chunked() == nil {
 		return f.side(at), nil
 	}
 	index, err := f.read(ctx)
 	if err != nil {
-		return zarr.Stored{}, err
+		return chunk.Stored{}, err
 	}
 	number := int64(0)
 	for d, n := range f.grid {
 		number = number*n + at[d]
 	}
 	c, ok := index.Find(number)
-	return zarr.Stored{Absent: !ok, At: chunk.Range{Off: c.Off, Len: c.Size}, Skip: c.Skip}, nil
+	return chunk.Stored{Absent: !ok, At: chunk.Range{Off: c.Off, Len: c.Size}, Skip: c.Skip}, nil
 }
 
 // side returns where a piece of elements lies that are side by side.
-func (f *chunkFinder) side(at []int64) zarr.Stored {
+func (f *chunkFinder) side(at []int64) chunk.Stored {
 	if !f.written {
-		return zarr.Stored{Absent: true}
+		return chunk.Stored{Absent: true}
 	}
 	first, count := int64(0), int64(1)
 	for d, n := range f.shape {
@@ -467,9 +467,9 @@ func (f *chunkFinder) side(at []int64) zarr.Stored {
 	}
 	off, size := first*f.size, count*f.size
 	if f.inline != nil {
-		return zarr.Stored{Inline: f.inline}
+		return chunk.Stored{Inline: f.inline}
 	}
 	// The last piece may reach past the elements.
 	pad := max(off+size-f.bytes, 0)
-	return zarr.Stored{At: chunk.Range{Off: f.off + off, Len: size - pad}, Pad: pad}
+	return chunk.Stored{At: chunk.Range{Off: f.off + off, Len: size - pad}, Pad: pad}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -50,6 +51,7 @@ type Array struct {
 	URI  string // of its directory
 	Path string // below the group that it was opened through, "" for one opened by itself
 
+	id      uint64 // of no other array
 	open    source.Opener
 	foreign *foreign // of an array in a file of another format, nil of one in Zarr
 	options Options
@@ -57,10 +59,14 @@ type Array struct {
 	indexes *lru.Cache[string, *shardIndex] // of all arrays of one Open
 }
 
+// arrays counts the arrays of the process.
+var arrays atomic.Uint64
+
 // newArray makes an array of metadata.
 func newArray(o source.Opener, uri, path string, m *Meta, opt Options) *Array {
 	opt = opt.withDefaults(nil)
 	array := &Array{Meta: *m, URI: uri, Path: path, open: o, options: opt}
+	array.id = arrays.Add(1) | 1<<63 // others have low numbers: see catalog.Asset.Source
 	array.view()
 	array.indexes = opt.memory.indexes
 	array.bytes, _ = m.chunkBytes(opt.MaxChunk)
@@ -110,32 +116,32 @@ func (a *Array) ready() error {
 
 // read reads the bytes at a place into b, which it grows if it has to. It reports false if an object that is a chunk
 // does not exist.
-func (a *Array) read(ctx context.Context, b []byte, p chunkPlace) (_ []byte, ok bool, err error) {
-	file, err := source.OpenKnown(ctx, a.open, p.uri, p.object)
-	if p.isObject && missing(err) {
+func (a *Array) read(ctx context.Context, b []byte, p *chunk.Stored) (_ []byte, ok bool, err error) {
+	file, err := source.OpenKnown(ctx, a.open, p.URI, source.Known{Size: p.Size, ETag: p.ETag})
+	if p.Object && missing(err) {
 		return b[:0], false, nil
 	}
 	if err != nil {
-		return b, false, fault.WithFile(err, p.uri)
+		return b, false, fault.WithFile(err, p.URI)
 	}
 	defer file.Close()
-	size, limit := file.Size(), a.maxStored()
+	at, size, limit := p.At, file.Size(), a.maxStored()
 	switch {
-	case p.isObject && size > limit:
+	case p.Object && size > limit:
 		err = fault.New(fault.Limit, "chunk", "%d bytes stored, at most %d", size, limit)
-	case p.isObject:
-		p.At = chunk.Range{Len: size}
+	case p.Object:
+		at = chunk.Range{Len: size}
 	// The file may be another one by now, since its index was read earlier.
-	case !source.Fits(p.At.Off, p.At.Len, size):
-		err = fault.At(fault.Corrupt, "shard", p.At.Off, "%d bytes reach past the file's %d", p.At.Len, size)
+	case !source.Fits(at.Off, at.Len, size):
+		err = fault.At(fault.Corrupt, "shard", at.Off, "%d bytes reach past the file's %d", at.Len, size)
 	}
 	if err == nil {
-		b = slices.Grow(b[:0], int(p.At.Len))[:p.At.Len]
+		b = slices.Grow(b[:0], int(at.Len))[:at.Len]
 		if len(b) > 0 {
-			err = file.ReadAt(ctx, b, p.At.Off)
+			err = file.ReadAt(ctx, b, at.Off)
 		}
 	}
-	return b, err == nil, fault.WithFile(err, p.uri)
+	return b, err == nil, fault.WithFile(err, p.URI)
 }
 
 // maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size plus 64 KiB.

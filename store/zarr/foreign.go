@@ -10,15 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Stored is where a chunk in a file is stored. Those of other formats alone have a Pad, Inline or Skip.
-type Stored struct {
-	Absent bool // it was not written
-	At     chunk.Range
-	Pad    int64  // zeros that follow the bytes of At, for the chunk to be whole
-	Inline []byte // the bytes themselves, in place of At
-	Skip   uint32 // a bit for each codec that is not applied to it, the lowest for the first one
-}
-
 // Foreign describes an array in a file of another format whose chunks lie on a regular grid, as chunks of Zarr
 // do.
 type Foreign struct {
@@ -31,8 +22,9 @@ type Foreign struct {
 	Filters       []Filter // in the order in which they encode
 	// Text is the metadata that decides the meaning of the chunks, for fingerprints.
 	Text string
-	// Find returns where a chunk is. It is called at the same time by several workers.
-	Find func(ctx context.Context, at []int64) (Stored, error)
+	// Find returns where the chunk with some coordinates is, in the file. It is called at the same time by several
+	// workers.
+	Find func(ctx context.Context, at []int64) (chunk.Stored, error)
 	// Prepare reads the index of the chunks, so Find need not.
 	Prepare func(ctx context.Context) error
 }
@@ -59,12 +51,13 @@ var lzfCodec = &codecKind{compresses: true, undo: func(_ *chunkDecoder, dst, src
 }}
 
 // find is Array.find.
-func (f *foreign) find(ctx context.Context, a *Array, at []int64) (chunkPlace, error) {
+func (f *foreign) find(ctx context.Context, a *Array, at []int64) (chunk.Stored, error) {
 	stored, err := f.Find(ctx, at)
 	if err != nil {
-		return chunkPlace{Stored: Stored{Absent: true}}, fault.WithFile(err, a.URI)
+		return chunk.Stored{Absent: true}, fault.WithFile(err, a.URI)
 	}
-	return a.inside(f.file, stored, f.object)
+	stored.URI, stored.Size, stored.ETag = f.file, f.object.Size, f.object.ETag
+	return stored, a.checkStored(&stored)
 }
 
 // steps makes the steps of the filters that are not skipped.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -309,9 +310,9 @@ func TestPlacesOfManyArrays(t *testing.T) {
 	}
 }
 
-// TestAheadOfDamage promises that a chunk whose place could not be found ahead is refused, and not taken for one that
-// was never written.
-func TestAheadOfDamage(t *testing.T) {
+// TestDamagedShard promises that a chunk whose place cannot be found is refused, and not taken for one that was never
+// written.
+func TestDamagedShard(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "zarr.json", strings.Replace(plainArray, `"bytes"`, `{"name":"sharding_indexed","configuration":{`+
 		`"chunk_shape":[1,1],"codecs":["bytes"],`+
@@ -323,11 +324,13 @@ func TestAheadOfDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := node.Array.NewReader()
-	box := Box{[]int64{0, 0}, []int64{1, 1}}
-	ahead := r.Ahead(t.Context(), []Box{box})
-	read := r.ReadInto(t.Context(), make([]byte, 1), box.Lo, box.Hi, []int64{1, 1})
-	if fault.KindOf(ahead) != fault.Corrupt || fault.KindOf(read) != fault.Corrupt {
-		t.Errorf("%v ahead, then %v", ahead, read)
+	m, err := single(node.Array.Images("y x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = readWindow(t.Context(), windowReader(&files), m.Index(0), chunk.Box{B1: 1, Y1: 1, X1: 1})
+	read := node.Array.NewReader().ReadInto(t.Context(), make([]byte, 1), []int64{0, 0}, []int64{1, 1}, []int64{1, 1})
+	if fault.KindOf(err) != fault.Corrupt || fault.KindOf(read) != fault.Corrupt {
+		t.Errorf("%v in a window, %v in a box", err, read)
 	}
 }

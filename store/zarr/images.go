@@ -10,15 +10,22 @@ import (
 )
 
 // Images is an array as images (b, y, x), or (t, b, y, x), along an axis n. It does not change and is safe for
-// concurrent use; each worker reads with a reader of its own.
+// concurrent use.
 type Images struct {
 	a    *Array
 	dim  [5]int // the dimension of n, t, b, y and x, or -1
 	n    int64
 	grid chunk.Index
 
-	nodata []chunk.NoData
+	nodata  []chunk.NoData
+	axis    []int         // of each dimension
+	chunks  []int64       // of the array along each dimension
+	stride  []int64       // bytes from one cell to the next in a decoded chunk, along each dimension
+	strides chunk.Strides // of a decoded chunk
 }
+
+// axisY is the number of the axis y among imageAxes.
+const axisY = 3
 
 // imageAxes are the names of the axes of images.
 var imageAxes = []string{"n", "t", "b", "y", "x"}
@@ -115,52 +122,36 @@ func (m *Images) measure() error {
 	}
 	m.nodata = m.a.noData()
 	m.grid.Physical = m.a.physical()
+	if err := m.layOut(); err != nil {
+		return err
+	}
 	return m.grid.SetEachNoData([][]chunk.NoData{m.nodata})
 }
 
 // Grid returns a chunk index, without byte ranges, that describes every image.
 func (m *Images) Grid() chunk.Index { return m.grid }
 
-// parts calls do for boxes of cells that follow each other in a box of an image, with the planes of each: all steps of
-// time at once, or the bands of one step.
-func (m *Images) parts(image int64, b chunk.Box, do func(box Box, planes int) error) error {
-	bands := m.grid.StepBands()
-	for plane := b.B0; plane < b.B1; {
-		time, band := plane/bands, plane%bands
-		steps, count := 1, min(bands-band, b.B1-plane)
-		if band == 0 && b.B1-plane >= bands {
-			steps = (b.B1 - plane) / bands
+// layOut computes where the images lie in the chunks of the array. The numbers of chunks must fit in an int64.
+func (m *Images) layOut() error {
+	if m.chunks = gridOf(m.a.Shape, m.a.Chunks); cells(m.chunks, math.MaxInt64) < 0 {
+		return fault.New(fault.Limit, imagesPart, "a grid of %v chunks", m.chunks)
+	}
+	m.stride, m.axis = m.a.strides(), make([]int, len(m.a.Shape))
+	size := int64(m.a.DType.Size())
+	samples := func(axis int) int {
+		if dim := m.dim[axis]; dim >= 0 {
+			return int(m.stride[dim] / size)
 		}
-		box := m.box([5][2]int64{{image, image + 1}, {int64(time), int64(time + steps)},
-			{int64(band), int64(band + count)}, {int64(b.Y0), int64(b.Y1)}, {int64(b.X0), int64(b.X1)}})
-		if err := do(box, steps*count); err != nil {
-			return err
+		return 0
+	}
+	for axis, dim := range m.dim {
+		if dim >= 0 {
+			m.axis[dim] = axis
 		}
-		plane += steps * count
+	}
+	m.strides = chunk.Strides{T: samples(1), B: samples(2), Y: samples(axisY), X: samples(axisY + 1), Bands: 1}
+	if m.grid.ChunkB > 1 {
+		m.strides.Bands = m.grid.StepBands()
 	}
 	return nil
-}
-
-// box returns the cells of ranges along the axes.
-func (m *Images) box(spans [5][2]int64) Box {
-	box := Box{make([]int64, len(m.a.Shape)), make([]int64, len(m.a.Shape))}
-	for k, d := range m.dim {
-		if d >= 0 {
-			box.Lo[d], box.Hi[d] = spans[k][0], spans[k][1]
-		}
-	}
-	return box
-}
-
-// strides returns the bytes between cells of a box in the order n, t, b, y, x.
-func (m *Images) strides(b Box) []int64 {
-	out := make([]int64, len(b.Lo))
-	stride := int64(m.a.DType.Size())
-	for _, dim := range slices.Backward(m.dim[:]) {
-		if dim >= 0 {
-			out[dim] = stride
-			stride *= b.Hi[dim] - b.Lo[dim]
-		}
-	}
-	return out
 }

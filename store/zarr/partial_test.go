@@ -125,14 +125,12 @@ func TestPartialShards(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.take()
-			r := m.Open().(*rasterReader)
+			r := windowReader(web)
+			defer r.Close()
 			read := func(b chunk.Box) {
 				t.Helper()
-				dst := make([]byte, (b.Y1-b.Y0)*(b.X1-b.X0))
-				if err := r.Ahead(t.Context(), 0, []chunk.Box{b}); err != nil {
-					t.Fatal(err)
-				}
-				if err := r.ReadBox(t.Context(), dst, 0, b); err != nil {
+				dst, err := readWindow(t.Context(), r, m.Index(0), b)
+				if err != nil {
 					t.Fatal(err)
 				}
 				for i, v := range dst {

@@ -3,14 +3,15 @@ package zarr
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
-// Raster is the raster of a field: an array, or arrays of one shape in a group as bands. It implements
-// chunk.BlockArray.
+// Raster is the raster of a field: an array, or arrays of one shape in a group as bands. It implements chunk.Array.
 type Raster struct {
 	bands []*Images // one of any number of bands, or one for each band
 	names []string
@@ -29,11 +30,12 @@ func single(m *Images, err error) (*Raster, error) {
 // shapes.
 func newStack(list []*Images) (*Raster, error) {
 	stack := &Raster{bands: list, grid: list[0].grid}
-	index := &list[0].grid
+	index := &stack.grid
 	if len(list) > chunk.MaxBands {
 		return nil, nil
 	}
 	physical, nodata := make([]chunk.Linear, 0, len(list)), make([][]chunk.NoData, 0, len(list))
+	var sides [2]int64
 	for _, images := range list {
 		grid := &images.grid
 		physical = append(physical, grid.Linear(0))
@@ -41,12 +43,23 @@ func newStack(list []*Images) (*Raster, error) {
 		if grid.Bands != 1 || grid.Times != index.Times || grid.Times > 1 || !alike || images.n != list[0].n {
 			return nil, nil
 		}
-		// Bands with other chunks are read in the chunks of the first, which decodes some chunks twice.
+		for axis := range sides { // each chunk of the grid lies in one chunk of each array
+			sides[axis] = gcd(sides[axis], images.a.Chunks[images.dim[axisY+axis]])
+		}
 		stack.names = append(stack.names, path.Base(images.a.Path))
 		nodata = append(nodata, images.nodata)
 	}
-	stack.grid.Bands, stack.grid.ChunkB, stack.grid.Physical = len(list), 1, chunk.Linears(physical)
-	return stack, stack.grid.SetEachNoData(nodata)
+	index.ChunkH, index.ChunkW = int(min(sides[0], int64(index.Height))), int(min(sides[1], int64(index.Width)))
+	index.Bands, index.ChunkB, index.Physical = len(list), 1, chunk.Linears(physical)
+	return stack, index.SetEachNoData(nodata)
+}
+
+// gcd returns the greatest common divisor of two numbers that are not negative.
+func gcd(a, b int64) int64 {
+	for a != 0 {
+		a, b = b%a, a
+	}
+	return b
 }
 
 // Len returns the number of images.
@@ -59,9 +72,7 @@ func (s *Raster) HasN() bool { return s.bands[0].dim[0] >= 0 }
 func (s *Raster) Grid() chunk.Index { return s.grid }
 
 // Index returns the chunk index of image i.
-func (s *Raster) Index(i int64) *chunk.Index {
-	return s.grid.WithBlocks(chunk.Blocks{Array: s, Image: i})
-}
+func (s *Raster) Index(i int64) *chunk.Index { return s.grid.WithGrid(chunk.Grid{Array: s, Image: i}) }
 
 // BandNames returns the names of the bands, or nil if they have none.
 func (s *Raster) BandNames() []string { return s.names }
@@ -75,76 +86,129 @@ func (s *Raster) Arrays() []*Array {
 	return out
 }
 
-// Open implements chunk.BlockArray.
-func (s *Raster) Open() chunk.BlockReader {
-	reader := &rasterReader{s: s}
+// imagesOf returns the array that holds chunk i of the index, and the first plane of the chunk in it.
+func (s *Raster) imagesOf(i int) (m *Images, plane int) {
+	plane = i % s.grid.Groups() * s.grid.ChunkB
+	each := s.bands[0].grid.Bands // planes of an array
+	return s.bands[plane/each], plane % each
+}
+
+// Part implements chunk.Array.
+func (s *Raster) Part(image int64, i int) (of chunk.ChunkID, begin int) {
+	m, plane := s.imagesOf(i)
+	position, bands := i/s.grid.Groups(), m.grid.StepBands()
+	row, column := position/s.grid.Across()*s.grid.ChunkH, position%s.grid.Across()*s.grid.ChunkW
+	cell := [...]int64{image, int64(plane / bands), int64(plane % bands), int64(row), int64(column)}
+	of.Array = m.a.id
+	offset := int64(0)
+	for d, side := range m.a.Chunks {
+		at := cell[m.axis[d]]
+		of.Number = of.Number*m.chunks[d] + at/side
+		offset += at % side * m.stride[d]
+	}
+	return of, int(offset)
+}
+
+// Strides implements chunk.Array.
+func (s *Raster) Strides(i int) chunk.Strides {
+	m, _ := s.imagesOf(i)
+	return m.strides
+}
+
+// Bytes implements chunk.Array.
+func (s *Raster) Bytes() (n int) {
 	for _, m := range s.bands {
-		reader.readers = append(reader.readers, m.a.NewReader())
+		n = max(n, m.a.bytes)
 	}
-	return reader
+	return n
 }
 
-// rasterReader reads images for one worker.
-type rasterReader struct {
-	s       *Raster
-	readers []*Reader // of each array
+// Several implements chunk.Array.
+func (s *Raster) Several() bool {
+	return slices.ContainsFunc(s.bands, func(m *Images) bool { return m.dim[0] >= 0 && m.a.Chunks[m.dim[0]] > 1 })
 }
 
-// SetTurn implements chunk.TurnTaker.
-func (r *rasterReader) SetTurn(turn func() (done func())) {
-	for _, reader := range r.readers {
-		reader.Turn = turn
-	}
-}
+// Size implements chunk.Array.
+func (s *Raster) Size(of chunk.ChunkID) int { return s.arrayOf(of).bytes }
 
-// parts calls do for the parts of a box of an image that follow each other: each is a box of cells of one array, with
-// some planes.
-func (r *rasterReader) parts(image int64, b chunk.Box, do func(array int, cells Box, planes int) error) error {
-	if g := &r.s.grid; image < 0 || image >= r.s.Len() || !b.Inside(g.Bands, g.Height, g.Width) {
-		return fault.New(fault.NotFound, "window", "box %+v is not inside image %d", b, image)
-	}
-	each := r.s.bands[0].grid.Bands // planes of an array
-	for array := b.B0 / each; array*each < b.B1; array++ {
-		part := b
-		part.B0, part.B1 = max(b.B0-array*each, 0), min(b.B1-array*each, each)
-		err := r.s.bands[array].parts(image, part, func(cells Box, planes int) error {
-			return do(array, cells, planes)
-		})
-		if err != nil {
-			return err
+// arrayOf returns the array that a chunk is of.
+func (s *Raster) arrayOf(of chunk.ChunkID) *Array {
+	for _, m := range s.bands {
+		if m.a.id == of.Array {
+			return m.a
 		}
 	}
-	return nil
+	return s.bands[0].a
 }
 
-// ReadBox implements chunk.BlockReader.
-func (r *rasterReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
-	return r.parts(image, b, func(array int, cells Box, planes int) error {
-		size := planes * (b.Y1 - b.Y0) * (b.X1 - b.X0) * r.s.grid.DType.Size()
-		part := dst[:size]
-		dst = dst[size:]
-		return r.readers[array].ReadInto(ctx, part, cells.Lo, cells.Hi, r.s.bands[array].strides(cells))
-	})
+// at returns the array of a chunk, and the chunk's coordinates.
+func (s *Raster) at(of chunk.ChunkID) (*Array, []int64) {
+	array := s.arrayOf(of)
+	grid := gridOf(array.Shape, array.Chunks)
+	at := make([]int64, len(grid))
+	for d, n := range slices.Backward(grid) {
+		at[d] = of.Number % n
+		of.Number /= n
+	}
+	return array, at
 }
 
-// Ahead implements chunk.Prefetcher.
-func (r *rasterReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
-	lists := make([][]Box, len(r.readers))
-	for _, b := range boxes {
-		err := r.parts(image, b, func(array int, cells Box, _ int) error {
-			lists[array] = append(lists[array], cells)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+// Known implements chunk.Array.
+func (s *Raster) Known(of chunk.ChunkID) (at chunk.Stored, exact bool) {
+	array, coordinates := s.at(of)
+	return array.known(coordinates)
+}
+
+// Find implements chunk.Array.
+func (s *Raster) Find(ctx context.Context, of chunk.ChunkID) (chunk.Stored, error) {
+	array, coordinates := s.at(of)
+	return array.find(ctx, coordinates)
+}
+
+// Missing implements chunk.Array.
+func (s *Raster) Missing(err error) bool { return missing(err) }
+
+// Fault implements chunk.Array.
+func (s *Raster) Fault(err error, of chunk.ChunkID, at *chunk.Stored) error {
+	array, coordinates := s.at(of)
+	off := int64(fault.NoOffset)
+	if !at.Object {
+		off = at.At.Off
 	}
-	for k, list := range lists {
-		if err := r.readers[k].Ahead(ctx, list); err != nil {
-			return err
-		}
+	return array.fault(err, coordinates, off)
+}
+
+// Decoder implements chunk.Array.
+func (s *Raster) Decoder(old chunk.ArrayDecoder) chunk.ArrayDecoder {
+	if same, ok := old.(*rasterDecoder); ok {
+		same.s = s
+		return same
 	}
-	return nil
+	return &rasterDecoder{s: s}
+}
+
+// rasterDecoder decodes chunks for one worker.
+type rasterDecoder struct {
+	s      *Raster
+	dec    chunkDecoder
+	padded []byte
+}
+
+// Decode implements chunk.ArrayDecoder.
+func (d *rasterDecoder) Decode(dst, stored []byte, at *chunk.Stored, of chunk.ChunkID) ([]byte, error) {
+	array := d.s.arrayOf(of)
+	if at.Absent {
+		kernel.Fill(dst, array.Fill)
+		return dst, nil
+	}
+	if at.Pad > 0 {
+		d.padded = append(append(d.padded[:0], stored...), make([]byte, at.Pad)...)
+		stored = d.padded
+	}
+	if len(array.steps) == 0 && !array.Bool && len(stored) == len(dst) {
+		return stored, nil
+	}
+	return dst, array.decode(&d.dec, dst, stored, at.Skip)
 }
 
 // Raster returns the raster of a field. column is the path of an array below the node, the last part of such a path if

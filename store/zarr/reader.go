@@ -9,15 +9,11 @@ import (
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/internal/ahead"
 )
 
-// Reader reads boxes of an array. It keeps the last chunk and the last ranges of shards that it read. It is not safe
-// for concurrent use.
+// Reader reads boxes of an array: labels, coordinates, and chunks to check. It keeps the last chunk that it read. It is
+// not safe for concurrent use.
 type Reader struct {
-	// Turn is called after bytes were read and before they are decoded; done after that. nil for none.
-	Turn func() (done func())
-
 	a      *Array
 	dec    chunkDecoder
 	stored []byte // of the last chunk that is an object
@@ -25,12 +21,10 @@ type Reader struct {
 	at     []int64
 	valid  bool // tile holds the chunk at
 	absent bool // which was not written
-	ranges ahead.Ranges
-	places map[cellKey]chunkPlace // of the chunks that Ahead announced
 }
 
 // NewReader returns a reader for one worker.
-func (a *Array) NewReader() *Reader { return &Reader{a: a, ranges: ahead.Ranges{MaxHeld: maxHeldRuns}} }
+func (a *Array) NewReader() *Reader { return &Reader{a: a} }
 
 // ReadInto fills dst with the cells from lo up to hi of each dimension. stride has the bytes from one cell to the next
 // in dst along each dimension. The box must lie in the array.
@@ -138,12 +132,12 @@ func (r *Reader) unpack(b []byte, skip uint32) error {
 }
 
 // decode decodes the bytes of a chunk.
-func (r *Reader) decode(dst, b []byte, skip uint32) error {
-	if r.Turn != nil {
-		defer r.Turn()()
-	}
-	err := r.dec.chunk(dst, b, r.a.stepsWithout(skip))
-	if err == nil && r.a.Bool {
+func (r *Reader) decode(dst, b []byte, skip uint32) error { return r.a.decode(&r.dec, dst, b, skip) }
+
+// decode decodes the stored bytes of a chunk into dst.
+func (a *Array) decode(d *chunkDecoder, dst, stored []byte, skip uint32) error {
+	err := d.chunk(dst, stored, a.stepsWithout(skip))
+	if err == nil && a.Bool {
 		booleans(dst)
 	}
 	return err
@@ -158,12 +152,15 @@ func booleans(b []byte) {
 	}
 }
 
+// fault is Array.fault of the reader's array.
+func (r *Reader) fault(err error, at []int64, off int64) error { return r.a.fault(err, at, off) }
+
 // fault adds the chunk, its object and its place there to an error.
-func (r *Reader) fault(err error, at []int64, off int64) error {
+func (a *Array) fault(err error, at []int64, off int64) error {
 	if err == nil {
 		return nil
 	}
-	return fault.WithFile(fault.WithPart(err, "chunk "+r.a.keys.name(at), off), r.a.objectOf(at))
+	return fault.WithFile(fault.WithPart(err, "chunk "+a.keys.name(at), off), a.objectOf(at))
 }
 
 // objectOf returns the URI of the object that holds a chunk.
@@ -184,31 +181,21 @@ func (r *Reader) bytes(ctx context.Context, at []int64) (b []byte, skip uint32, 
 	if err := ctx.Err(); err != nil {
 		return nil, 0, false, err
 	}
-	place, err := r.placeOf(ctx, at)
+	place, err := r.a.find(ctx, at)
 	if err != nil || place.Absent {
 		return nil, 0, false, err
 	}
-	b, ok, err = r.fetch(ctx, place)
+	b, ok, err = r.fetch(ctx, &place)
 	return b, place.Skip, ok, err
 }
 
 // fetch is bytes for a chunk whose place is known.
-func (r *Reader) fetch(ctx context.Context, p chunkPlace) (b []byte, ok bool, err error) {
+func (r *Reader) fetch(ctx context.Context, p *chunk.Stored) (b []byte, ok bool, err error) {
 	if p.Inline != nil {
 		return p.Inline, true, nil
 	}
-	if p.isObject {
-		r.stored, ok, err = r.a.read(ctx, r.stored, p)
-		return r.stored, ok, err
+	if r.stored, ok, err = r.a.read(ctx, r.stored, p); ok && p.Pad > 0 {
+		r.stored = append(r.stored, make([]byte, p.Pad)...)
 	}
-	b, err = r.ranges.File(p.uri).Read(p.At, func(at chunk.Range, memory []byte) ([]byte, error) {
-		p.At = at
-		memory, _, err := r.a.read(ctx, memory, p)
-		return memory, err
-	})
-	if p.Pad > 0 && err == nil {
-		r.stored = append(append(r.stored[:0], b...), make([]byte, p.Pad)...)
-		b = r.stored
-	}
-	return b, err == nil, err
+	return r.stored, ok, err
 }

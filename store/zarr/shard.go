@@ -153,32 +153,35 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 	return index, err
 }
 
-// chunkPlace is where a chunk is stored.
-type chunkPlace struct {
-	Stored
-	uri      string
-	isObject bool // it is the whole object
-	object   source.Known
+// checkStored returns an error if a chunk in a shard, or in a file of another format, has more bytes than one can have.
+func (a *Array) checkStored(p *chunk.Stored) error {
+	if limit := a.maxStored(); p.At.Len > limit {
+		return fault.WithFile(fault.At(fault.Limit, shardPart, p.At.Off, "a chunk of %d bytes, at most %d", p.At.Len,
+			limit), p.URI)
+	}
+	return nil
 }
 
-// inside returns the place of a chunk in a shard, or in a file of another format.
-func (a *Array) inside(uri string, stored Stored, known source.Known) (chunkPlace, error) {
-	place := chunkPlace{Stored: stored, uri: uri, object: known}
-	if at, limit := stored.At, a.maxStored(); at.Len > limit {
-		return place, fault.WithFile(fault.At(fault.Limit, shardPart, at.Off, "a chunk of %d bytes, at most %d",
-			at.Len, limit), uri)
+// known returns where a chunk is, as far as that takes no request.
+func (a *Array) known(at []int64) (place chunk.Stored, exact bool) {
+	switch {
+	case a.foreign != nil: // whose index was read
+		place, err := a.foreign.find(context.Background(), a, at)
+		return place, err == nil
+	case len(a.shards) == 0:
+		return chunk.Stored{URI: a.objectOf(at), Object: true}, true
 	}
-	return place, nil
+	return chunk.Stored{URI: a.objectOf(at), Object: true}, false
 }
 
 // find returns where the chunk with the given coordinates is. Without shards it asks for nothing.
-func (a *Array) find(ctx context.Context, at []int64) (chunkPlace, error) {
+func (a *Array) find(ctx context.Context, at []int64) (chunk.Stored, error) {
 	if a.foreign != nil {
 		return a.foreign.find(ctx, a, at)
 	}
 	uri := a.objectOf(at)
 	if len(a.shards) == 0 {
-		return chunkPlace{uri: uri, isObject: true}, nil
+		return chunk.Stored{URI: uri, Object: true}, nil
 	}
 	var span chunk.Range
 	var known source.Known
@@ -187,16 +190,17 @@ func (a *Array) find(ctx context.Context, at []int64) (chunkPlace, error) {
 		shard := &a.shards[level]
 		index, err := a.index(ctx, uri, inside)
 		if err != nil || index.absent {
-			return chunkPlace{Stored: Stored{Absent: true}}, err
+			return chunk.Stored{Absent: true}, err
 		}
 		number := int64(0)
 		for d := range at {
 			number = number*shard.grid[d] + at[d]/(shard.inner[d]/a.Chunks[d])%shard.grid[d]
 		}
 		if span, known = index.at[number], index.object; span.Off < 0 {
-			return chunkPlace{Stored: Stored{Absent: true}}, nil
+			return chunk.Stored{Absent: true}, nil
 		}
 		inside = append(inside, number)
 	}
-	return a.inside(uri, Stored{At: span}, known)
+	place := chunk.Stored{URI: uri, Size: known.Size, ETag: known.ETag, At: span}
+	return place, a.checkStored(&place)
 }

@@ -132,7 +132,7 @@ func (v *arrayVerifier) object(at []int64) error {
 	}
 	uri := source.Join(array.URI, array.keys.name(at))
 	if len(array.shards) == 0 {
-		return v.chunk(cell, chunkPlace{uri: uri, isObject: true}, nil)
+		return v.chunk(cell, chunk.Stored{URI: uri, Object: true}, nil)
 	}
 	return v.shard(uri, nil, 0, cell)
 }
@@ -176,8 +176,8 @@ func (v *arrayVerifier) shard(uri string, inside []int64, size int64, cell []int
 			continue
 		}
 		task := crash.Guard(func() error {
-			place, err := array.inside(uri, Stored{At: span}, index.object)
-			return v.chunk(inner, place, err)
+			place := chunk.Stored{URI: uri, Size: index.object.Size, ETag: index.object.ETag, At: span}
+			return v.chunk(inner, place, array.checkStored(&place))
 		})
 		// The chunks of one shard go to all workers that are free, and else to this one.
 		if v.group.TryGo(task) {
@@ -227,17 +227,17 @@ func (a *Array) chunkAt(cell []int64) []int64 {
 }
 
 // chunk decodes the chunk at a place, which begins at a cell. err says that it has none.
-func (v *arrayVerifier) chunk(cell []int64, p chunkPlace, err error) error {
+func (v *arrayVerifier) chunk(cell []int64, p chunk.Stored, err error) error {
 	reader := <-v.readers
 	defer func() { v.readers <- reader }()
 	off := int64(fault.NoOffset)
-	if !p.isObject {
+	if !p.Object {
 		off = p.At.Off
 	}
 	if err == nil {
 		var data []byte
 		var found bool
-		if data, found, err = reader.fetch(v.ctx, p); err == nil && !found {
+		if data, found, err = reader.fetch(v.ctx, &p); err == nil && !found {
 			return nil
 		}
 		if err == nil {

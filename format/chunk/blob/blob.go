@@ -88,9 +88,9 @@ func maxChunks(n int) int64 { return 8 * int64(n) }
 
 // Append appends the index as bytes, in the format described at the top of blob.go, to dst. The index
 // must be valid (Validate). Offsets of sparse chunks are lost. Append panics for an index with
-// Blocks, which has no blob.
+// Blocks or a Grid, which has no blob.
 func Append(dst []byte, x *chunk.Index) []byte {
-	if x.Blocks != nil {
+	if x.OfArray() {
 		panic("blob: an index that is read in blocks has no blob")
 	}
 	dst = append(dst, magic...)

@@ -18,7 +18,7 @@ type Run struct {
 // Plan lists the chunks that a window of an image needs, and the reads that fetch them. Its methods keep its memory, so
 // a plan in use allocates nothing. The zero value is ready to use.
 type Plan struct {
-	// Chunks are the chunks of the window that have bytes, by offset. For an index with Blocks they are all chunks of
+	// Chunks are the chunks of the window that have bytes, by offset. For an index of an array they are all chunks of
 	// the window, in Blocks.Order. Sparse are the chunks without bytes. Both lists are valid until the next Reset.
 	Chunks, Sparse []int
 
@@ -37,7 +37,7 @@ func (p *Plan) Reset(x *chunk.Index, box chunk.Box, bands []int) {
 	if g0 >= g1 || y0 >= y1 || x0 >= x1 {
 		return
 	}
-	if x.Blocks != nil {
+	if x.OfArray() {
 		p.blocks(x, [3]int{g0, y0 / x.ChunkH, x0 / x.ChunkW}, [3]int{g1, (y1-1)/x.ChunkH + 1, (x1-1)/x.ChunkW + 1})
 		return
 	}
@@ -62,9 +62,9 @@ func (p *Plan) Reset(x *chunk.Index, box chunk.Box, bands []int) {
 // blocks lists the chunks from lo up to hi along bands, rows and columns, in the order in which they
 // lie in files.
 func (p *Plan) blocks(x *chunk.Index, lo, hi [3]int) {
-	order := x.Blocks.Order
-	if order == [3]uint8{} {
-		order = [3]uint8{1, 2, 0}
+	order := [3]uint8{1, 2, 0}
+	if x.Blocks != nil && x.Blocks.Order != [3]uint8{} {
+		order = x.Blocks.Order
 	}
 	outer, middle, inner := order[0], order[1], order[2]
 	across, groups := x.Across(), x.Groups()
