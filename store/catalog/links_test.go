@@ -103,3 +103,36 @@ func TestLinkedLoop(t *testing.T) {
 		t.Errorf("a glob that does not reach the loop: %q: %v", got, err)
 	}
 }
+
+// TestDanglingLinks: a link that leads nowhere is the fault of its sample, if a pattern makes it one, and else of
+// nothing.
+func TestDanglingLinks(t *testing.T) {
+	dir, _ := linkedTree(t)
+	data := filepath.Join(dir, "data")
+	for _, name := range []string{"deep/c.tif", "notes.tif", "folder"} {
+		if err := os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(data, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range []catalog.Options{{}, {Roots: []string{dir}}} {
+		// Samples in the order of their paths, and whether a link is theirs.
+		for pattern, dangling := range map[string][]bool{
+			"{id}.tif": {false, false, true, true}, "d{id}/b.tif": {false},
+		} {
+			table, err := catalog.Open(t.Context(), data, []catalog.Source{{Field: "x", Pattern: pattern}}, o)
+			if err != nil {
+				t.Fatal(pattern, err)
+			}
+			if int(table.Len()) != len(dangling) {
+				t.Fatalf("%s: %d samples", pattern, table.Len())
+			}
+			for row, want := range dangling {
+				_, err := table.Asset(t.Context(), 0, int64(row))
+				if (fault.KindOf(err) == fault.NotFound) != want || err != nil && !want {
+					t.Errorf("sample %d of %s: %v", row, pattern, err)
+				}
+			}
+			_ = table.Close()
+		}
+	}
+}

@@ -375,6 +375,10 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *openers.Roots)
 		if st, err = r.Stat(p); !keep && (err == nil || openers.Missing(err)) {
 			return nil
 		}
+		if openers.Missing(err) { // the error is of the sample, if a pattern makes it one
+			l.Paths, l.Sizes = append(l.Paths, rel), append(l.Sizes, 0)
+			return nil
+		}
 	} else {
 		st, err = d.Info()
 	}
