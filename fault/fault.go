@@ -63,6 +63,16 @@ type Error struct {
 	Err  error  // the cause, or nil
 }
 
+// ErrNoMember is the cause of errors about files that lack an array, a group or a member.
+var ErrNoMember = errors.New("no such member")
+
+// NoMember returns the error, of kind NotFound, about a file that lacks an array, a group or a member.
+func NoMember(part, format string, args ...any) *Error {
+	made := New(NotFound, part, format, args...)
+	made.Err = ErrNoMember
+	return made
+}
+
 // New returns an Error of a kind without a place in a file.
 func New(kind Kind, part, format string, args ...any) *Error {
 	return At(kind, part, NoOffset, format, args...)

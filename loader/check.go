@@ -3,12 +3,14 @@ package loader
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -149,6 +151,9 @@ func (c *check) row(ctx context.Context, r *pixels.Reader, d *dataset, row int64
 func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *shuffle.Draw, field, step int) error {
 	raster := d.rasters[field]
 	asset, err := d.table.Fields[d.column(field, step)].Asset(ctx, draw.Row)
+	if errors.Is(err, rows.ErrLacks) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"errors"
 	"iter"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -32,6 +34,10 @@ func (u workUnit) do(r *pixels.Reader) error {
 		return nil
 	}
 	err := u.pixels(r, set, draw)
+	if errors.Is(err, rows.ErrLacks) {
+		u.p.clearStep(u.field, u.row, u.step)
+		return nil
+	}
 	if err == nil && u.p.there != nil && u.exists(set, draw) {
 		u.p.noteRead(u.field, u.row, u.step)
 	}

@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,7 +140,10 @@ func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, ro
 		tries = min(rows.Len(t.N), firstTries)
 	}
 	var failed error
-	for i := range tries {
+	for i := range min(rows.Len(t.N), firstTries) {
+		if i >= tries && !errors.Is(failed, ErrLacks) {
+			break
+		}
 		row := rows.At(i)
 		assets := make([]First, 0, len(columns))
 		var err error
@@ -155,7 +157,9 @@ func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, ro
 		if err == nil {
 			return assets, nil
 		}
-		failed = cmp.Or(failed, err)
+		if failed == nil || errors.Is(failed, ErrLacks) {
+			failed = err
+		}
 		// An error without a kind, of the network or of a permission, is not the fault of a sample.
 		if fault.KindOf(err) == 0 {
 			break
@@ -251,9 +255,23 @@ func (t *Table) noteLacking(ctx context.Context, fields []spec.Field) error {
 			}
 			field.lacks[row] = value.Null || value.Text == ""
 		}
+		if asset := field.Asset; asset != nil {
+			field.Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
+				a, err := asset(ctx, row)
+				if cause, ok := errors.AsType[*fault.Error](err); ok && errors.Is(err, fault.ErrNoMember) {
+					lacking := *cause
+					lacking.Err, err = ErrLacks, &lacking
+				}
+				return a, err
+			}
+		}
 	}
 	return nil
 }
+
+// ErrLacks is the cause of the error about the raster of a field that may lack, whose file is there without the array:
+// only opening the file shows it, so Lacks does not know.
+var ErrLacks = errors.New("the file lacks the array")
 
 // Lacks reports whether a row has no raster of a field: of a field that may lack, or as it is of a dataset without it.
 func (t *Table) Lacks(field int, row int64) bool {

@@ -174,6 +174,9 @@ func (p *pairing) pair(ctx context.Context, row int64, column int) error {
 	if err == nil {
 		other, err = p.table.Fields[column].Asset(ctx, row)
 	}
+	if errors.Is(err, rows.ErrLacks) {
+		return nil
+	}
 	report, faulty := &p.report, &p.report.Unreadable
 	placed := err != nil || first.Place != nil && other.Place != nil
 	switch {

@@ -58,7 +58,9 @@ func assetsOf(ctx context.Context, t *rows.Table, field int, row int64) (out []c
 	}
 	out = make([]catalog.Asset, len(numbers))
 	for i, number := range numbers {
-		if out[i], err = t.Fields[number].Asset(ctx, row); err != nil {
+		if out[i], err = t.Fields[number].Asset(ctx, row); errors.Is(err, rows.ErrLacks) {
+			return nil, nil
+		} else if err != nil {
 			return nil, err
 		}
 	}

@@ -357,6 +357,9 @@ func (p *weighing) weigh(ctx context.Context, r *pixels.Reader, at int64) (w Cel
 		return w, nil // nothing counts
 	}
 	asset, err := p.table.Fields[field.TableColumn].Asset(ctx, at)
+	if errors.Is(err, rows.ErrLacks) {
+		return w, nil
+	}
 	if err != nil {
 		return w, err
 	}

@@ -269,3 +269,46 @@ def test_paths_and_vectors_of_cells_that_lack(data, tmp_path, binary, kind) -> N
     np.testing.assert_array_equal(b["v"], table[["k", "f"]].to_numpy(float))
     for k, h in enumerate(has):
         np.testing.assert_array_equal(b["s1"][k], values("s1", k) * h)
+
+
+@pytest.mark.parametrize("end", ["npz", "h5", "zarr"])
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_files_that_lack_an_array(tmp_path, binary, end, lacking) -> None:
+    """A file without the array is as no file. That all lack it, or a field may not, is an error."""
+    h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")
+    for k in range(3):
+        arrays = {"a": np.full((1, 4, 4), k, np.uint8)}
+        if k != lacking:
+            arrays["b"] = np.full((2, 4, 4), 9, np.uint8)
+        path = tmp_path / f"{k}.{end}"
+        if end == "npz":
+            np.savez(path, **arrays)
+        elif end == "h5":
+            with h5py.File(path, "w") as f:
+                for name, v in arrays.items():
+                    f[name] = v
+        else:
+            group = zarr.open_group(path, mode="w", zarr_format=2)
+            for name, v in arrays.items():
+                group.create_array(name, shape=v.shape, dtype=v.dtype)[...] = v
+    rows = chaski.Rows(dims=None if end == "npz" else "b y x")
+    there = [k != lacking for k in range(3)]
+
+    def load(field: dict[str, Any]) -> Any:
+        named = {"a": f"{{id}}.{end}::a", "b": chaski.Field(missing="fill", fill=5, **field)}
+        return chaski.load(tmp_path, batch_size=3, shuffle=False, rows=rows, fields=named)
+
+    with load({"pattern": f"{{id}}.{end}::b"}) as loader:
+        b = next(iter(loader))
+    assert b["there.b"].tolist() == there and b["there.a"].all()
+    assert b["b"][:, 0, 0, 0].tolist() == [9 if k else 5 for k in there]
+    with load({"patterns": [f"{{id}}.{end}::{name}" for name in "ab"]}) as loader:
+        assert next(iter(loader))["there.b"].tolist() == there
+    with pytest.raises(chaski.NotFoundError, match="none"):
+        load({"pattern": f"{{id}}.{end}::none"})
+    strict = {"a": f"{{id}}.{end}::a", "b": f"{{id}}.{end}::b"}
+    with pytest.raises(chaski.NotFoundError, match=f"{lacking}.{end}"):
+        next(iter(chaski.load(tmp_path, batch_size=3, shuffle=False, rows=rows, fields=strict)))
+    if end == "npz":
+        fields = {"b": chaski.Field(pattern="{id}.npz::b", missing="fill"), "a": "{id}.npz::a"}
+        assert chaski.stats(tmp_path, fields=fields).mean("b").tolist() == [9, 9]

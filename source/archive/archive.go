@@ -191,7 +191,7 @@ func (a *zipDirectory) find(ctx context.Context, r source.Reader,
 	case found == nil && name == "":
 		return cannot(fault.Unsupported, "it has %d members: name one", len(a.members))
 	case found == nil:
-		return cannot(fault.NotFound, "no such member in the archive, which has %s",
+		return nil, 0, fault.NoMember(part, "no such member in the archive, which has %s",
 			fault.Names(slices.Sorted(maps.Keys(a.members))))
 	case found.Encrypted:
 		return cannot(fault.Unsupported, "it is encrypted")

@@ -197,7 +197,7 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 	}
 	found, ok := n.below[n.prefix+p]
 	if !ok {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "group", "no array or group %q", p), n.URI)
+		return nil, fault.WithFile(fault.NoMember("group", "no array or group %q", p), n.URI)
 	}
 	node := &Node{URI: n.uriOf(p), Format: n.Format, open: n.open, options: n.options, isFile: n.isFile}
 	if found.array {

@@ -279,8 +279,8 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 			return single(array.Images(dims))
 		}
 		if column != "" {
-			return nil, fault.WithFile(fault.New(fault.NotFound, "group",
-				"no array or group %q; there are %s", column, namesOf(list)), n.URI)
+			return nil, fault.WithFile(fault.NoMember("group", "no array or group %q; there are %s", column,
+				namesOf(list)), n.URI)
 		}
 	}
 	return n.bandsOf(list, dims)
