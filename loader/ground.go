@@ -28,9 +28,6 @@ func (d *dataset) compileGround(ctx context.Context, e *Engine, to *shuffle.Samp
 	switch {
 	case len(d.rasters) == 0:
 		return fmt.Errorf("spec: sampler: kind %q needs a raster", sampler.Kind)
-	case d.table.Array:
-		return fault.New(fault.Unsupported, "dataset",
-			"images of arrays do not say where they lie: windows on the ground are for rasters that do")
 	}
 	for _, field := range d.rasters {
 		if field.TimeAxis {

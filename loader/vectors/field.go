@@ -66,9 +66,10 @@ func open(ctx context.Context, f spec.Field, t *rows.Table, column int, o resour
 
 // open opens the file of a field, or prepares the reading of a file for each row.
 func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources.Options) error {
-	if t.Array {
-		return fault.New(fault.Unsupported, "dataset",
-			"images of arrays do not say where they lie: shapes are for rasters that do")
+	arrays := fault.New(fault.Unsupported, "dataset", "images of arrays have no names, by which shapes in pixels find "+
+		"them: shapes on the ground are for arrays that say where they lie")
+	if t.Array && v.Pattern != "" {
+		return arrays
 	}
 	if v.CRS != "" && v.CRS != spec.PixelSpace && v.CRS != spec.ShareSpace {
 		var ok bool
@@ -97,6 +98,9 @@ func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources
 	}
 	if err == nil && v.names == nil {
 		err = v.number(v.one)
+	}
+	if err == nil && t.Array && v.InPixels() {
+		err = arrays
 	}
 	if err == nil && v.one.space == vector.Ground && v.Missing != "" {
 		err = fmt.Errorf("vector: missing is %q: it is for a pattern, or shapes in the pixels of images", v.Missing)

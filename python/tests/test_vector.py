@@ -289,3 +289,43 @@ def test_boxes_in_torch(scene):
         flat = [box for b in seen for box in b["boxes"]]
         assert all(torch.equal(a["boxes"], b) for a, b in zip(items, flat, strict=True))
         assert len({len(b) for b in flat}) > 1
+
+
+def test_shapes_and_windows_on_arrays_that_have_a_place(tmp_path):
+    """As on a GeoTIFF of the same pixels. Labels in pixels need names, which arrays do not have."""
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("rioxarray")
+    x = np.arange(64 * 64, dtype="float32").reshape(64, 64)
+    axes = {"y": 4599995.0 - 10 * np.arange(64), "x": 500005.0 + 10 * np.arange(64)}
+    made = xarray.Dataset({"b": (("y", "x"), x)}, axes).rio.write_crs(32630)
+    made.to_netcdf(tmp_path / "a.nc")
+    made.to_zarr(tmp_path / "a.zarr", zarr_format=2)
+    place = transform(0)
+    rasters.write(tmp_path / "a.tif", x, crs="EPSG:32630", transform=place)
+    ring = [[500020, 4599980], [500200, 4599980], [500205, 4599800], [500020, 4599980]]
+    shape = {"type": "Polygon", "coordinates": [ring]}
+    crs = {"type": "name", "properties": {"name": "EPSG:32630"}}
+    feature = {"type": "Feature", "properties": {}, "geometry": shape}
+    document = {"type": "FeatureCollection", "crs": crs, "features": [feature]}
+    (tmp_path / "s.geojson").write_text(json.dumps(document))
+    want = rasterio.features.rasterize([shape], x.shape, transform=place)
+    window = chaski.GeoWindow(size_m=160, resolution=10, stride_m=160)
+    seen = []
+    for name in ("a.tif", "a.nc", "a.zarr"):
+        image = chaski.Field(column=None if name == "a.tif" else "b")
+        fields = {"b": image, "m": chaski.Vector(tmp_path / "s.geojson")}
+        with chaski.load(tmp_path / name, batch_size=1, fields=fields) as loader:
+            assert np.array_equal(next(iter(loader))["m"][0], want)
+        how = {"window": window, "pixels": chaski.Pixels(geo=True), "shuffle": False}
+        with chaski.load(tmp_path / name, batch_size=16, fields={"b": image}, **how) as loader:
+            b = next(iter(loader))
+        assert b["valid"].all()
+        seen.append(sorted((t.tolist(), p.tolist()) for t, p in zip(
+            b["geo"]["transform"].round(3), b["b"], strict=True)))  # fmt: skip
+    assert seen[0] == seen[1] == seen[2]
+    (tmp_path / "c.json").write_text(
+        '{"images": [{"id": 1, "file_name": "a.nc"}], "annotations": []}'
+    )
+    fields = {"b": chaski.Field(column="b"), "m": chaski.Vector(tmp_path / "c.json", kind="boxes")}
+    with pytest.raises(chaski.UnsupportedError, match="images of arrays have no names"):
+        chaski.load(tmp_path / "a.nc", batch_size=1, fields=fields)
