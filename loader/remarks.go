@@ -121,9 +121,8 @@ func unscaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 }
 
 func undimmed(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
-	file, raster := magic.Named(first.URI), magic.Named(cmp.Or(first.Member, first.URI))
-	known := file.Class == magic.Parquet || raster.Class.Pixels()
-	if field.Dims == "" || first.Axes.Dims != "" || !known {
+	file, raster := magic.Named(first.URI).Class, magic.Named(cmp.Or(first.Member, first.URI)).Class
+	if field.Dims == "" || first.Axes.Dims != "" || file != magic.Parquet && !raster.Pixels() {
 		return ""
 	}
 	return field.Name

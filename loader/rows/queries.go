@@ -225,7 +225,11 @@ func (s *Selector) inTable(ctx context.Context, filter spacetime.Filter) ([]int,
 			return s.inBounds(ctx, filter)
 		}
 	}
-	return filter.Match(ctx, s.all)
+	rows, err := filter.Match(ctx, s.all)
+	if filter.Box != nil && filter.Geometry == "" {
+		err = placeless(err)
+	}
+	return rows, err
 }
 
 // crsColumn is the column in which a catalog has the EPSG code of each row's bounds.

@@ -332,11 +332,22 @@ func (s *Selector) hashes(ctx context.Context, p *spec.Split, split *shuffle.Spl
 	if p.LonLat {
 		bounds, err = s.lonLat(ctx, p, bounds, err)
 	}
+	err = placeless(err)
 	for row, b := range bounds {
 		hash, ok := split.HashOfCell(b, p.Size)
 		visit(int64(row), hash, ok)
 	}
 	return err
+}
+
+// placeless adds the way to an error about rows whose places are not in a column.
+func placeless(err error) error {
+	at, ok := errors.AsType[*fault.Error](err)
+	if !ok || at.Kind != fault.NotFound {
+		return err
+	}
+	return fault.New(at.Kind, at.Part, "%s. 'chaski index' makes a catalog of rasters, with columns of their bounds",
+		at.Msg)
 }
 
 // Bounds returns the four named columns of a table for all rows, with NaN for null.

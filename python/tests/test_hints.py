@@ -350,3 +350,44 @@ def test_a_glob_of_a_field_is_told_the_pattern(tmp_path):
     rasters.write(tmp_path / "a.tif", np.ones((1, 4, 4), "u1"))
     with pytest.raises(chaski.NotFoundError, match=r'by a pattern, such as "images/\{id\}.tif"'):
         chaski.load(tmp_path, batch_size=1, fields={"image": "images/*.tif"})
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"tables": "t.csv"}, r"tables is 't.csv': write \{'t.csv': column\}"),
+        ({"rows": chaski.Rows(ids=["9"])}, "no id of ids-in-memory-1.txt names a sample"),
+        ({"rows": chaski.Rows(bbox=(0, 0, 1, 1))}, "'chaski index' makes a catalog of rasters"),
+        *(
+            (
+                {"rows": chaski.Rows(split=split(1.0, {"a": 0.5, "b": 0.5}), use="a")},
+                "'chaski index'",
+            )
+            for split in (chaski.Split.by_cell, chaski.Split.by_lonlat)
+        ),
+    ],
+)
+def test_what_a_folder_lacks_is_said_by_its_name(tmp_path, options, said):
+    rasters.write(tmp_path / "a.tif", np.ones((1, 4, 4), "u1"))
+    (tmp_path / "t.csv").write_text("id,y\na,1\n")
+    with pytest.raises((chaski.NotFoundError, chaski.SpecError), match=said):
+        chaski.load(tmp_path, batch_size=1, **options)
+
+
+def test_a_command_has_the_kinds_of_its_errors(tmp_path, binary):
+    nope = tmp_path / "nope.tif"
+    item = {"type": "Feature", "id": "a", "geometry": None, "links": []}
+    item |= {
+        "properties": {"datetime": "2024-01-01T00:00:00Z"},
+        "assets": {"red": {"href": str(nope)}},
+    }
+    out = tmp_path / "o.parquet"
+    for call in nonempty([
+        lambda: chaski.stac(tmp_path / "nope.tif.json", out, ["red"]),
+        lambda: chaski.stac([item], out, ["red"]),
+        lambda: chaski.pack(nope, tmp_path / "o.tacozip"),
+        lambda: chaski.jobs.run(["stats", "-o", f"{tmp_path}/s.json", nope], 1),
+    ]):  # fmt: skip
+        with pytest.raises(FileNotFoundError, match="nope.tif") as e:
+            call()
+        assert isinstance(e.value, chaski.NotFoundError)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from chaski import jobs
-from chaski.errors import EngineError
+from chaski.errors import CorruptError, EngineError, NotFoundError
 
 CHIPS = Path(__file__).resolve().parents[2] / "testdata" / "coast" / "coast_dir" / "DATA"
 
@@ -136,7 +136,7 @@ def test_bad_file(tmp_path: Path) -> None:
     (chips / "b.tif").write_bytes(b"no TIFF")
     index = ["index", "-o", tmp_path / "x.parquet", chips]
     with pytest.raises(
-        EngineError, match=r"1 shards failed; the first: shard 1: .*b\.tif.*corrupt"
+        CorruptError, match=r"1 shards failed; the first: shard 1: .*b\.tif.*corrupt"
     ):
         jobs.run(index, 3)
     parts = sorted(p.name for p in tmp_path.glob("x.parquet.*"))
@@ -152,7 +152,7 @@ def test_arguments(stats: list[str | Path]) -> None:
         jobs.run(stats, 3, "dusk")
     with pytest.raises(ValueError, match="shards is 0"):
         jobs.run(stats, 0)
-    with pytest.raises(EngineError, match="not found"):
+    with pytest.raises(NotFoundError, match="not found"):
         jobs.run(["stats", "-o", stats[2], "nothing"], 1)
 
 

@@ -161,9 +161,9 @@ def test_missing_and_bad_assets(scenes, tmp_path):
     ]
     del absolute[1]["assets"]["B08"]
     absolute[3]["assets"]["B04"]["href"] = str(folder / "none.tif")
-    with pytest.raises(chaski.EngineError, match='^items: field "B08" row 1'):
+    with pytest.raises(chaski.NotFoundError, match='^items: field "B08" row 1'):
         chaski.stac(absolute, tmp_path / "s.parquet", ["B04", "B08"])
-    with pytest.raises(chaski.EngineError, match=r"none\.tif"):
+    with pytest.raises(chaski.NotFoundError, match=r"none\.tif"):
         chaski.stac(absolute, tmp_path / "s.parquet", ["B04", "B08"], drop_missing=True)
     assert not (tmp_path / "s.parquet").exists()
     chaski.stac(absolute, tmp_path / "s.parquet", ["B04", "B08"], drop_missing=True, skip_bad=True)
@@ -176,13 +176,13 @@ def test_missing_and_bad_assets(scenes, tmp_path):
     [
         (3, ["B04"], chaski.SpecError, "must hold STAC items"),
         ([3], ["B04"], chaski.SpecError, "must hold STAC items"),
-        ([], ["B04"], chaski.EngineError, "no item"),
+        ([], ["B04"], chaski.CorruptError, "no item"),
         ([{"properties": {"gsd": float("nan")}}], ["B04"], chaski.SpecError, "not JSON"),
         ([{"properties": {"datetime": Path}}], ["B04"], chaski.SpecError, "not JSON"),
-        ([{"type": "Feature"}], ["B04"], chaski.EngineError, r'no column "B04"'),
+        ([{"type": "Feature"}], ["B04"], chaski.NotFoundError, r'no column "B04"'),
         ([], [], chaski.SpecError, "assets"),
         ([], "B04", chaski.SpecError, "assets"),
-        ("none.json", ["B04"], chaski.EngineError, r"none\.json"),
+        ("none.json", ["B04"], chaski.NotFoundError, r"none\.json"),
     ],
     ids=str,
 )
@@ -192,7 +192,7 @@ def test_refused(tmp_path, items, assets, error, said):
 
 
 def test_an_asset_that_no_item_has(scenes, tmp_path):
-    with pytest.raises(chaski.EngineError, match="B12"):
+    with pytest.raises(chaski.NotFoundError, match="B12"):
         chaski.stac(scenes[0] / "items.json", tmp_path / "s.parquet", ["B12"])
 
 

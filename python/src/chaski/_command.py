@@ -34,11 +34,19 @@ def command(
     check(run_line([word, *written(options), "--", *paths], given), named)
 
 
-def run_line(line: Line, given: str = "") -> subprocess.CompletedProcess[str]:
+class Done(subprocess.CompletedProcess[str]):
+    """A command that ended, and its error as JSON; {} without one that has a kind."""
+
+    def __init__(self, args: Any, code: int, out: str, said: str, fault: dict[str, Any]) -> None:
+        super().__init__(args, code, out, said)
+        self.fault = fault
+
+
+def run_line(line: Line, given: str = "") -> Done:
     """Runs the engine with a command line to its end; given is standard input."""
-    out, _ = _run(line, [given.encode()], None)
+    out, fault = _run(line, [given.encode()], None)
     stdout = out.stdout.decode("utf-8", "replace")
-    return subprocess.CompletedProcess(out.args, out.returncode, stdout, out.stderr)
+    return Done(out.args, out.returncode, stdout, out.stderr, fault)
 
 
 def ask(
@@ -173,11 +181,12 @@ def message(out: subprocess.CompletedProcess[Any]) -> str:
     return str(out.stderr).strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
 
 
-def check(out: subprocess.CompletedProcess[str], named: Mapping[str, str]) -> None:
+def check(out: Done, named: Mapping[str, str]) -> None:
     """Raises if a command failed. named are words for files that the user does not know.
 
     Raises:
         SpecError: an argument of the command is wrong.
+        Error: of the kind that the command says, as NotFoundError.
         EngineError: it failed for another reason.
     """
     if out.returncode == 0:
@@ -187,7 +196,12 @@ def check(out: subprocess.CompletedProcess[str], named: Mapping[str, str]) -> No
         said = said.replace(file, word)
     if out.returncode == _USAGE:
         raise SpecError(_in_python(said.partition("\nTry 'chaski")[0]))
-    raise EngineError(said)
+    raise failed(said, out.fault)
+
+
+def failed(said: str, fault: Mapping[str, Any]) -> Error:
+    """Returns the error that a text is, of the kind that a command said."""
+    return _error({**fault, "message": said}) if fault else EngineError(said)
 
 
 def _in_python(said: str) -> str:

@@ -99,7 +99,7 @@ def weights(
             )
         raise SpecError(f"field {field!r} has no classes: {what}")
     lut = fields[field].get("lut")
-    if lut is not None and not isinstance(classes, Sequence):  # which has stored numbers
+    if lut is not None and not hasattr(classes, "__len__"):  # which has stored numbers
         found = {v: sum(n for k, n in found.items() if lut.get(str(k)) == v) for v in lut.values()}
     if classes is None:
         classes = max(found, default=-1) + 1

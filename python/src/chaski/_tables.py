@@ -132,13 +132,14 @@ class Files:
             return self._write("source", source, absolute, fields=fields)
         return source
 
-    def _path(self, ending: str) -> str:
+    def _path(self, what: str, ending: str) -> str:
+        """Returns the path of a new file. Errors name it, so it says what it was made of."""
         if not self._folder:
             _sweep()
             self._folder = tempfile.mkdtemp(prefix=_PREFIX)
             self._lock = _locked(self._folder)
         self.made += 1
-        return os.path.join(self._folder, f"source-{self.made}{ending}")
+        return os.path.join(self._folder, f"{what}-in-memory-{self.made}{ending}")
 
     def _list(self, paths: list[str], fields: Any) -> str:
         """Writes a table of rasters with a column for each field, and "path"."""
@@ -146,7 +147,7 @@ class Files:
         if not all(map(_is_raster, paths)):
             names = [_file_name(name) for name in names]
         columns = list(dict.fromkeys(["path", *names]))
-        path = self._path(".csv")
+        path = self._path("source", ".csv")
         with open(path, "w", newline="", encoding="utf-8") as f:
             rows = csv.writer(f)
             rows.writerow(columns)
@@ -167,7 +168,7 @@ class Files:
                 raise SpecError(
                     f"ids has {line!r:.100}: an id has no spaces at its ends, and one line"
                 )
-        path = self._path(".txt")
+        path = self._path("ids", ".txt")
         with open(path, "w", encoding="utf-8", newline="\n") as f:
             f.write("\n".join(lines) + "\n")
         return path
@@ -175,6 +176,12 @@ class Files:
     def tables(self, tables: Any) -> list[dict[str, Any]]:
         """Returns the JSON of tables and the columns of their keys; some become files."""
         out = []
+        if isinstance(tables, (str, os.PathLike)):
+            path = os.fspath(tables)
+            raise SpecError(
+                f"tables is {path!r}: write {{{path!r}: column}}, with the column of the dataset "
+                "that has the key of each row"
+            )
         pairs = tables.items() if isinstance(tables, Mapping) else tables
         for pair in pairs if isinstance(pairs, Iterable) else [tables]:
             if not isinstance(pair, Sequence) or isinstance(pair, (str, bytes)) or len(pair) != 2:
@@ -247,7 +254,7 @@ class Files:
                 if geometry not in names or str(table.column(geometry).type) not in _WKB:
                     raise ValueError(f"it has no column {geometry!r} of bytes, which are WKB")
                 table = table.replace_schema_metadata({"geo": json.dumps(geo)})
-            path = self._path(".parquet")
+            path = self._path(where if where.isalpha() else "shapes", ".parquet")
             pq.write_table(table, path)
         except (pa.ArrowException, TypeError, ValueError) as e:
             cell = _misfit(pa, source)

@@ -20,7 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from chaski._command import check, message, run_line
+from chaski._command import check, failed, message, run_line
 from chaski.errors import OF_FILES, EngineError
 
 __all__ = ["run"]
@@ -59,7 +59,8 @@ def run(
         What the command says about its output, a line each, such as the files that it left out.
 
     Raises:
-        EngineError: A shard failed, after all others were done, or the merge did.
+        Error: A shard failed, after all others were done, or the merge did: of the kind that the
+            command says, as NotFoundError, or else an EngineError.
     """
     if shards < 1:
         raise ValueError(f"shards is {shards}: it must be at least 1")
@@ -70,17 +71,18 @@ def run(
     if workers:
         line.insert(1, f"--workers={workers}")
     todo = list(range(shards))
-    failed: list[str] = []
+    faults: list[tuple[str, dict[str, Any]]] = []
     idle = 0  # passes in a row in which no shard was done
     while todo:
         with make() as pool:
-            lost = _one_pass(pool, todo, (shards, line, retries), failed)
+            lost = _one_pass(pool, todo, (shards, line, retries), faults)
         idle = idle + 1 if len(lost) == len(todo) else 0
         todo = lost
         if todo and idle > retries:
             raise EngineError(f"{len(todo)} shards lose their workers; the first is {min(todo)}")
-    if failed:
-        raise EngineError(f"{len(failed)} shards failed; the first: {failed[0]}")
+    if faults:
+        first, fault = faults[0]
+        raise failed(f"{len(faults)} shards failed; the first: {first}", fault)
     out = run_line([line[0], f"--merge={shards}", *line[1:]])
     check(out, {})
     return [said.removeprefix("chaski: ") for said in out.stderr.splitlines()]
@@ -101,11 +103,14 @@ def _maker(
 
 
 def _one_pass(
-    pool: Executor, todo: list[int], args: tuple[int, list[str], int], failed: list[str]
+    pool: Executor,
+    todo: list[int],
+    args: tuple[int, list[str], int],
+    faults: list[tuple[str, dict[str, Any]]],
 ) -> list[int]:
-    """Does shards once, adds to failed why some could not be done, and returns the lost ones."""
+    """Does shards once, adds to faults why some could not be done, and returns the lost ones."""
     left, lost = list(reversed(todo)), []
-    running: dict[Future[str | None], int] = {}
+    running: dict[Future[tuple[str, dict[str, Any]] | None], int] = {}
     try:
         while left or running:
             while left and len(running) < _AHEAD:
@@ -120,10 +125,14 @@ def _one_pass(
             wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
             for future in [f for f in running if f.done()]:
                 shard = running.pop(future)
-                if future.cancelled() or future.exception() or future.result() == "":
+                if future.cancelled() or future.exception():
                     lost.append(shard)
-                elif future.result():
-                    failed.append(f"shard {shard}: {future.result()}")
+                elif result := future.result():
+                    why, fault = result
+                    if why:
+                        faults.append((f"shard {shard}: {why}", fault))
+                    else:
+                        lost.append(shard)
     finally:  # after an interrupt, nothing that waits for a worker begins
         for future in running:
             future.cancel()
@@ -132,18 +141,20 @@ def _one_pass(
     return sorted(lost, key=place.__getitem__, reverse=True)
 
 
-def _shard(shard: int, shards: int, line: list[str], retries: int) -> str | None:
-    """Does a shard in a worker. Returns why it failed, or "" if the command was killed."""
+def _shard(
+    shard: int, shards: int, line: list[str], retries: int
+) -> tuple[str, dict[str, Any]] | None:
+    """Does a shard in a worker. Returns why it failed, "" if it was killed, and its fault."""
     for left in range(retries, -1, -1):
         out = run_line([line[0], f"--shard={shard}/{shards}", *line[1:]])
         if out.returncode == 0:
             return None
         if out.returncode < 0:
-            return ""
+            return "", {}
         # Another try would only repeat the fault of a file.
         if not left or out.returncode > 1 or message(out).endswith(OF_FILES):
             break
-    return message(out)
+    return message(out), out.fault
 
 
 class _Ray(Executor):
