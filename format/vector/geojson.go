@@ -78,10 +78,7 @@ type collection struct {
 	many  bool     // other names the images of its shapes
 	first feature  // of a file of a feature a line
 	begun bool     // see begin
-	image struct { // what a file of one image says of it
-		name          string
-		width, height json.RawMessage
-	}
+	image imageOf
 }
 
 // openText opens a file of JSON: GeoJSON or COCO.
@@ -108,8 +105,7 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		}
 		if !features.many {
 			image := &features.image
-			width, height := sizeOf(string(image.width)), sizeOf(string(image.height))
-			if _, err := other.declare("", image.name, width, height); err != nil {
+			if _, err := other.declare("", image.Name, image.Width, image.Height); err != nil {
 				return nil, err
 			}
 		}
@@ -262,23 +258,23 @@ func (c *collection) readOther(ctx context.Context, d *json.Decoder, key string)
 	return nil
 }
 
-// declare notes what a member says of the one image of a file: of LabelMe, or in the metadata of xBD.
+// imageOf is what a file of one image says of it: xBD in its metadata.
+type imageOf struct {
+	Name          string `json:"img_name"`
+	Width, Height float64
+}
+
+// declare notes what a member says of the one image of a file, of LabelMe or xBD. Another thing says nothing.
 func (c *collection) declare(key string, member json.RawMessage) {
 	switch key {
-	case "imagePath", "img_name":
-		_ = json.Unmarshal(member, &c.image.name) // another thing is no name
-	case "imageWidth", "width":
-		c.image.width = member
-	case "imageHeight", "height":
-		c.image.height = member
+	case "imagePath":
+		_ = json.Unmarshal(member, &c.image.Name)
+	case "imageWidth":
+		_ = json.Unmarshal(member, &c.image.Width)
+	case "imageHeight":
+		_ = json.Unmarshal(member, &c.image.Height)
 	case "metadata":
-		var members map[string]json.RawMessage
-		_ = json.Unmarshal(member, &members) // likewise
-		for key, member := range members {
-			if key != "metadata" {
-				c.declare(key, member)
-			}
-		}
+		_ = json.Unmarshal(member, &c.image)
 	}
 }
 

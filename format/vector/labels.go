@@ -3,7 +3,6 @@ package vector
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -86,7 +85,7 @@ type labels struct {
 	// ordinal says that the numbers of classes are positions in a list of names that is elsewhere.
 	ordinal      bool
 	chargedBytes int64
-	remarks      map[Remark]*counted
+	remarks      Remarks
 }
 
 func newLabels(o *Options, format string) *labels {
@@ -177,20 +176,9 @@ func (l *labels) charge(ctx context.Context) error {
 	return l.o.Grow(ctx, growth)
 }
 
-// remark counts an object that a remark holds for.
-func (l *labels) remark(r Remark, first string) {
-	if l.remarks == nil {
-		l.remarks = map[Remark]*counted{}
-	}
-	if l.remarks[r] == nil {
-		l.remarks[r] = &counted{first: fault.Short(first)}
-	}
-	l.remarks[r].n++
-}
-
 // leaveOut counts an object that is no outline.
 func (l *labels) leaveOut(what string) coordForm {
-	l.remark(NoOutline, what)
+	l.remarks.Add(NoOutline, what)
 	return noForm
 }
 
@@ -202,7 +190,7 @@ func (l *labels) asks(name string) bool {
 // box adds the coordinates of a box.
 func (l *labels) box(x0, y0, x1, y1 float64) coordForm {
 	if x0 == x1 || y0 == y1 {
-		l.remark(NoArea, fmt.Sprint([]float64{x0, y0, x1, y1}))
+		l.remarks.Add(NoArea, x0, y0, x1, y1)
 	}
 	l.coords = append(l.coords, x0, y0, x1, y1)
 	return boxForm
@@ -270,7 +258,7 @@ func (l *labels) declareSize(number uint32, width, height float64) {
 	case *known == [2]float64{}:
 		*known = said
 	default:
-		l.remark(OtherSize, fmt.Sprintf("%s: %vx%v, and %vx%v", l.paths[number], known[0], known[1], width, height))
+		l.remarks.Add(OtherSize, l.paths[number], ": ", known[0], "x", known[1], ", and ", width, "x", height)
 	}
 }
 
@@ -377,10 +365,10 @@ func (l *labels) layer(space Space, size int64) (*Layer, error) {
 	}
 	for _, number := range l.images {
 		if l.paths[number] == "" && !l.o.OneImage {
-			l.remark(NoImage, "")
+			l.remarks.Add(NoImage)
 		}
 	}
-	out := &Layer{Space: space, Ordinal: l.ordinal, shapes: l, n: len(l.ends)}
+	out := &Layer{Space: space, Remarks: l.remarks, Ordinal: l.ordinal, shapes: l, n: len(l.ends)}
 	for i, column := range l.values {
 		values, err := column.values()
 		if err != nil {
@@ -399,11 +387,6 @@ func (l *labels) layer(space Space, size int64) (*Layer, error) {
 		paths := &Values{Codes: l.images, Names: l.paths}
 		out.images, _ = newImages(l.o, paths) // no error, as they are strings
 		out.images.sizes, out.images.one = l.sizes, l.o.OneImage
-	}
-	if l.o.Remark != nil {
-		for remark, c := range l.remarks {
-			l.o.Remark(remark, c.n, c.first)
-		}
 	}
 	hash := digest.New()
 	hash.Number(uint64(size))

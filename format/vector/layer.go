@@ -44,9 +44,6 @@ type Options struct {
 	CacheBytes int64
 	// Grow is called before the layer takes n bytes of memory more, and may refuse them. nil allows all.
 	Grow func(ctx context.Context, n int64) error
-	// Remark is called once for each remark on a file of labels: with the number of objects that it holds for, and what
-	// the first one is. nil ignores it.
-	Remark func(remark Remark, n int, first string)
 
 	imageForm string // the path of an image with the column Image in braces; "" if the column has it
 }
@@ -74,6 +71,8 @@ type Layer struct {
 	Ordinal bool
 	// Listed are the classes that the file has a list of; some of them may have no shapes.
 	Listed []string
+	// Remarks are those on a file of labels.
+	Remarks Remarks
 	// Columns has the values of Options.Columns.
 	Columns []*Values
 

@@ -1,5 +1,11 @@
 package vector
 
+import (
+	"fmt"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
 // Remark says what of a file of shapes becomes nothing, or perhaps another thing than its writer meant. It is for the
 // log; what cannot be read is an error.
 type Remark string
@@ -14,8 +20,23 @@ const (
 	SevenNumbers Remark = "objects of a class and six numbers are taken for outlines of three points"
 )
 
-// counted is how often a remark holds, and the first case.
-type counted struct {
-	n     int
-	first string
+// Remarks has how often each remark holds, and the first case.
+type Remarks map[Remark]Counted
+
+// Counted is how often a remark holds, and what the first object is that it holds for.
+type Counted struct {
+	N     int
+	First string
+}
+
+// Add counts an object that a remark holds for. first says which it is.
+func (r *Remarks) Add(remark Remark, first ...any) {
+	if *r == nil {
+		*r = Remarks{}
+	}
+	c := (*r)[remark]
+	if c.N++; c.N == 1 {
+		c.First = fault.Short(fmt.Sprint(first...))
+	}
+	(*r)[remark] = c
 }

@@ -184,12 +184,12 @@ func yoloObject(l *labels, words []string) (form coordForm, named map[string]str
 			coords[1]+coords[3]/2); count == 5 {
 			named[scoreColumn] = words[5]
 			if !l.asks(scoreColumn) {
-				l.remark(SixNumbers, strings.Join(words, " "))
+				l.remarks.Add(SixNumbers, words)
 			}
 		}
 		return form, named, nil
 	case count == 6:
-		l.remark(SevenNumbers, strings.Join(words, " "))
+		l.remarks.Add(SevenNumbers, words)
 	}
 	return polygonForm, named, l.polygon(coords...)
 }
@@ -197,39 +197,28 @@ func yoloObject(l *labels, words []string) (form coordForm, named map[string]str
 // hasKeypoints reports whether coordinates are a box, by its middle and size, with points in it, of x, y and perhaps 0,
 // 1 or 2 for how far it is seen. An outline has no 2, and its second vertex is not far from all others.
 func hasKeypoints(c []float64) bool {
-	if len(c) < 7 {
-		return false
-	}
-	inBox := func(x, y float64) bool {
-		return math.Abs(x-c[0]) <= c[2]/2+1e-3 && math.Abs(y-c[1]) <= c[3]/2+1e-3
-	}
-	for width := 2; width <= 3; width++ {
-		if (len(c)-4)%width != 0 {
-			continue
-		}
-		fits, seen := len(c) >= 4+2*width || width == 3, false
-		lo, hi := [2]float64{c[0], c[1]}, [2]float64{c[0], c[1]}
-		for i := 4; i < len(c); i += width {
-			absent := c[i] == 0 && c[i+1] == 0
-			fits = fits && (absent || inBox(c[i], c[i+1]))
-			if width == 3 {
-				fits = fits && slices.Contains([]float64{0, 1, 2}, c[i+2])
-				seen = seen || c[i+2] == 2
-			}
+	fits := func(width int) bool {
+		seen, lo, hi := false, slices.Clone(c[:2]), slices.Clone(c[:2])
+		for p := range slices.Chunk(c[4:], width) {
 			for axis := range 2 {
-				lo[axis], hi[axis] = min(lo[axis], c[i+axis]), max(hi[axis], c[i+axis])
+				lo[axis], hi[axis] = min(lo[axis], p[axis]), max(hi[axis], p[axis])
+				if p[axis] != 0 && math.Abs(p[axis]-c[axis]) > c[2+axis]/2+1e-3 {
+					return false
+				}
 			}
+			if width == 3 && !slices.Contains([]float64{0, 1, 2}, p[2]) {
+				return false
+			}
+			seen = seen || width == 3 && p[2] == 2
 		}
-		far := false
-		for axis := range 2 {
+		far := func(axis int) bool {
 			extent, x := hi[axis]-lo[axis], c[2+axis]
-			far = far || x < lo[axis]-extent || x > hi[axis]+extent
+			return x < lo[axis]-extent || x > hi[axis]+extent
 		}
-		if fits && (seen || far) {
-			return true
-		}
+		return seen || far(0) || far(1)
 	}
-	return false
+	count := len(c) - 4
+	return count >= 4 && count%2 == 0 && fits(2) || count >= 3 && count%3 == 0 && fits(3)
 }
 
 // kittiWords are how many words an object has, perhaps with a score behind them.

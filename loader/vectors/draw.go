@@ -2,12 +2,12 @@ package vectors
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/vector"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -41,7 +41,7 @@ func (p *picture) near() []uint32 {
 // change them.
 func (p *picture) visit(ctx context.Context,
 	do func(row uint32, element [8]byte, shape orb.Geometry) error) error {
-	var outside []uint32
+	var found vector.Remarks
 	for _, row := range p.near() {
 		element, ok, err := p.field.element(p.file, row)
 		if err != nil {
@@ -58,14 +58,14 @@ func (p *picture) visit(ctx context.Context,
 			continue
 		}
 		if shape = p.place(shape); p.to == nil && !p.holds(shape.Bound().Center()) {
-			outside = append(outside, row)
+			found.Add(outsideImage, "shape ", row)
 		}
 		if err := do(row, element, shape); err != nil {
 			return fault.WithFile(err, p.file.path)
 		}
 	}
-	if len(outside) > 0 {
-		p.field.remark(outsideImage, p.file.path, len(outside), fmt.Sprintf("shape %d", outside[0]))
+	if p.file != nil {
+		p.field.log(p.file.path, found)
 	}
 	return nil
 }

@@ -183,8 +183,8 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s is opened", name)
 		}
 	}
-	_, err := shapes.Open(t.Context(), spec.Field{Vector: &spec.Vector{}}, &rows.Table{Array: true}, 0,
-		resources.Options{})
+	_, err := shapes.Open(t.Context(), spec.Field{Vector: &spec.Vector{Pattern: "{id}.json"}}, &rows.Table{Array: true},
+		0, resources.Options{})
 	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("images of an array: %v", err)
 	}

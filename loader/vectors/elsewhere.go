@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/paulmach/orb"
@@ -25,16 +27,18 @@ const (
 	outsideImage   vector.Remark = "shapes lie mostly outside of their image"
 	otherImage     vector.Remark = "labels name another image than the one that they are of"
 	sharesInPixels vector.Remark = "numbers are taken for pixels in this order: " + vector.YOLOOrder
+	otherNames     vector.Remark = "no image has shapes: the file of the field names others"
+	someNames      vector.Remark = "images that the file does not name are without shapes, and it names others"
+	unusedClasses  vector.Remark = "classes has names that no shape has"
 )
 
-// remark logs what becomes of n shapes of a file, unless the log has it of another file of the field.
-func (v *field) remark(what vector.Remark, file string, n int, first string) {
-	if _, said := v.said.LoadOrStore(what, true); !said {
-		details := []any{"field", v.Name, "file", file, "shapes", n}
-		if first != "" {
-			details = append(details, "such as", first)
+// log logs remarks on a file, each unless the log has it of another file of the field.
+func (v *field) log(path string, found vector.Remarks) {
+	for _, remark := range slices.Sorted(maps.Keys(found)) {
+		if _, said := v.said.LoadOrStore(remark, true); !said {
+			v.logger.Warn(string(remark), "field", v.Name, "file", path, "shapes", found[remark].N,
+				"such as", found[remark].First)
 		}
-		v.logger.Warn(string(what), details...)
 	}
 }
 

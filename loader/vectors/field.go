@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -84,7 +83,7 @@ func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources
 	if err != nil {
 		return err
 	}
-	read := v.options(v.Path, budget.Grow)
+	read := v.options(budget.Grow)
 	layer, err := vector.Open(ctx, o.Opener, path, read)
 	if err != nil {
 		return err
@@ -113,10 +112,10 @@ func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources
 }
 
 // options returns how a file of the field is read.
-func (v *field) options(path string, grow func(context.Context, int64) error) vector.Options {
+func (v *field) options(grow func(context.Context, int64) error) vector.Options {
 	return vector.Options{Column: v.Column, Class: v.Vector.Kind != spec.InstanceVector, Columns: v.Columns,
 		Words: v.Classes != nil, Image: v.Image, Boxes: v.Vector.Kind == spec.BoxVector, OneImage: v.Pattern != "",
-		Grow: grow, Remark: func(remark vector.Remark, n int, first string) { v.remark(remark, path, n, first) }}
+		Grow: grow}
 }
 
 func (v *field) Close() error {
@@ -136,7 +135,7 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 	v.expect(count)
 	if !v.InPixels() {
 		if v.one != nil && v.one.layer.Len() == 0 && count > 0 {
-			v.remark(noShapes, v.Path, 0, "")
+			v.log(v.Path, vector.Remarks{noShapes: {}})
 		}
 		return nil
 	}
@@ -162,14 +161,12 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 	switch {
 	case err != nil || fit.Images == 0:
 	case fit.Named == 0 && fit.Other != "":
-		v.logger.Warn("no image has shapes: the file of the field names others", "field", v.Name, "file", v.Path,
-			"names", fit.Other, "images", first)
+		v.log(v.Path, vector.Remarks{otherNames: {First: fit.Other + ", and not " + first}})
 	case fit.Shapes == 0:
-		v.remark(noShapes, v.Path, 0, "")
+		v.log(v.Path, vector.Remarks{noShapes: {}})
 	case fit.Unnamed != "" && fit.Others > 0 && v.Missing == spec.MissingEmpty:
-		v.logger.Warn("images that the file of the field does not name are without shapes, and it names others",
-			"field", v.Name, "file", v.Path, "images", fit.Images-fit.Named, "such as", fit.Unnamed,
-			"names", fit.Others, "such as", fit.Other)
+		names := fmt.Sprintf("%s of %d, and not %s of %d", fit.Other, fit.Others, fit.Unnamed, fit.Images-fit.Named)
+		v.log(v.Path, vector.Remarks{someNames: {First: names}})
 	}
 	return fault.WithFile(err, v.Path)
 }
@@ -237,7 +234,7 @@ func (v *field) place(f *file) error {
 		}
 	}
 	if f.space == vector.Pixels && layer.Space == vector.Shares {
-		v.remark(sharesInPixels, f.path, layer.Len(), "")
+		v.log(f.path, vector.Remarks{sharesInPixels: {N: layer.Len()}})
 	}
 	if f.space == vector.Pixels && v.CRS == "" && layer.LikeShares() {
 		return fault.New(fault.Unsupported, "shapes", "all coordinates are from 0 to 1: say crs=%q if "+
@@ -287,50 +284,28 @@ func (v *field) number(f *file) error {
 			return err
 		}
 	}
-	var counts [3]struct{ n, first int }
-	remarks := [len(counts)]vector.Remark{noValue, otherClass, background}
+	found := f.layer.Remarks
 	for row := range f.layer.Len() {
 		element, ok, err := v.element(f, uint32(row))
-		if err != nil {
-			return fault.WithPart(err, "column "+v.Column, fault.NoOffset)
-		}
-		which := -1
 		switch {
+		case err != nil:
+			return fault.WithPart(err, "column "+v.Column, fault.NoOffset)
 		case !ok && values.Null(row):
-			which = 0
+			found.Add(noValue, "shape ", row)
 		case !ok:
-			which = 1
+			found.Add(otherClass, values.Names[values.Codes[row]])
 		case element == [8]byte{} && !v.Ragged():
-			which = 2
-		default:
-			continue
-		}
-		if counts[which].n++; counts[which].n == 1 {
-			counts[which].first = row
+			found.Add(background, "shape ", row)
 		}
 	}
-	for i, c := range counts {
-		if first := fmt.Sprintf("shape %d", c.first); c.n > 0 {
-			if i == 1 {
-				first = values.Names[values.Codes[c.first]]
-			}
-			v.remark(remarks[i], f.path, c.n, first)
-		}
-	}
+	v.log(f.path, found)
 	return nil
 }
 
 // compareClasses compares the names of Vector.Classes with those in a file. A name that the file has in other letters
 // is an error: its shapes would be left out.
 func (v *field) compareClasses(f *file, names []string) error {
-	letters := func(name string) string {
-		return strings.Map(func(char rune) rune {
-			if unicode.IsLetter(char) || unicode.IsDigit(char) {
-				return unicode.ToLower(char)
-			}
-			return -1
-		}, name)
-	}
+	letters := strings.NewReplacer(" ", "", "-", "", "_", "").Replace
 	var lacking []string
 	for _, class := range v.Classes {
 		if slices.Contains(names, class) || class == v.Unnamed || slices.Contains(f.layer.Listed, class) {
@@ -338,22 +313,19 @@ func (v *field) compareClasses(f *file, names []string) error {
 		}
 		lacking = append(lacking, class)
 		for k, name := range names {
-			if f.class[k] == 0 && letters(name) == letters(class) {
+			if f.class[k] == 0 && strings.EqualFold(letters(name), letters(class)) {
 				return fault.New(fault.NotFound, "column "+v.Column, "classes has %q, which no shape has: they have %q",
 					class, name)
 			}
 		}
 	}
-	if len(names) == 0 || v.one == nil {
-		return nil // files of other images may have them
-	}
-	if len(lacking) == len(v.Classes) {
+	switch {
+	case len(names) == 0 || v.one == nil || len(lacking) == 0: // files of other images may have them
+	case len(lacking) == len(v.Classes):
 		return fault.New(fault.NotFound, "column "+v.Column, "no shape has one of classes: they have %s",
 			fault.Names(names))
-	}
-	if len(lacking) > 0 {
-		v.logger.Warn("classes has names that no shape has", "field", v.Name, "file", f.path,
-			"names", fault.Names(lacking), "shapes have", fault.Names(names))
+	default:
+		v.log(f.path, vector.Remarks{unusedClasses: {First: fault.Names(lacking)}})
 	}
 	return nil
 }

@@ -109,6 +109,6 @@ func (v *field) read(ctx context.Context, r source.Reader, path string) (_ *vect
 		return nil, 0, err
 	}
 	open := source.OpenOne(func(context.Context) (source.Reader, error) { return data, nil })
-	layer, err := vector.Open(ctx, open, path, v.options(path, grow))
+	layer, err := vector.Open(ctx, open, path, v.options(grow))
 	return layer, bytes, err
 }

@@ -134,11 +134,11 @@ func (v *field) inPixels(ctx context.Context, f *file, a *catalog.Asset, win shu
 	}
 	out.rows = image.Rows
 	if said := [2]int{int(image.Width), int(image.Height)}; said[0] > 0 && said != out.image {
-		v.remark(vector.OtherSize, f.path, len(out.rows), fmt.Sprintf("%dx%d, and %s has %dx%d", said[0], said[1], uri,
-			out.image[0], out.image[1]))
+		sizes := fmt.Sprintf("%dx%d, and %s has %dx%d", said[0], said[1], uri, out.image[0], out.image[1])
+		v.log(f.path, vector.Remarks{vector.OtherSize: {N: len(out.rows), First: sizes}})
 	}
 	if image.Other != "" {
-		v.remark(otherImage, f.path, len(out.rows), fmt.Sprintf("%s for %s", image.Other, uri))
+		v.log(f.path, vector.Remarks{otherImage: {N: len(out.rows), First: image.Other + " for " + uri}})
 	}
 	v.beside.note(ctx, out, a)
 	return out, nil

@@ -123,7 +123,7 @@ func (v *field) survey(ctx context.Context) (*survey, error) {
 		}
 	}
 	if all.shapes == 0 && n > 0 {
-		v.remark(noShapes, v.Pattern, 0, "")
+		v.log(v.Pattern, vector.Remarks{noShapes: {}})
 	}
 	if !all.any && v.Column != "" && all.shapes > 0 {
 		return nil, fault.New(fault.NotFound, "column "+v.Column, "no shape of %d files has it", n)

@@ -161,7 +161,7 @@ def test_classes_of_no_shape(data, tmp_path, form, caplog) -> None:
     with pytest.raises(chaski.NotFoundError, match="one of classes: they have ship"):
         read(data, tmp_path, chaski.Vector(path, classes=["boat", "car"], **options))
     read(data, tmp_path, chaski.Vector(path, classes=["ship", "car"], **options))
-    assert "names=car" in logged(caplog, "classes has names that no shape has")
+    assert '"such as"=car' in logged(caplog, "classes has names that no shape has")
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -20,7 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from chaski._command import check, failed, message, run_line
+from chaski._command import Done, check, failed, message, run_line
 from chaski.errors import OF_FILES, EngineError
 
 __all__ = ["run"]
@@ -71,7 +71,7 @@ def run(
     if workers:
         line.insert(1, f"--workers={workers}")
     todo = list(range(shards))
-    faults: list[tuple[str, dict[str, Any]]] = []
+    faults: list[tuple[int, Done]] = []
     idle = 0  # passes in a row in which no shard was done
     while todo:
         with make() as pool:
@@ -81,8 +81,9 @@ def run(
         if todo and idle > retries:
             raise EngineError(f"{len(todo)} shards lose their workers; the first is {min(todo)}")
     if faults:
-        first, fault = faults[0]
-        raise failed(f"{len(faults)} shards failed; the first: {first}", fault)
+        shard, out = faults[0]
+        why = f"{len(faults)} shards failed; the first: shard {shard}: {message(out)}"
+        raise failed(why, out.fault)
     out = run_line([line[0], f"--merge={shards}", *line[1:]])
     check(out, {})
     return [said.removeprefix("chaski: ") for said in out.stderr.splitlines()]
@@ -106,11 +107,11 @@ def _one_pass(
     pool: Executor,
     todo: list[int],
     args: tuple[int, list[str], int],
-    faults: list[tuple[str, dict[str, Any]]],
+    faults: list[tuple[int, Done]],
 ) -> list[int]:
-    """Does shards once, adds to faults why some could not be done, and returns the lost ones."""
+    """Does shards once, adds to faults those that could not be done, and returns the lost ones."""
     left, lost = list(reversed(todo)), []
-    running: dict[Future[tuple[str, dict[str, Any]] | None], int] = {}
+    running: dict[Future[Done | None], int] = {}
     try:
         while left or running:
             while left and len(running) < _AHEAD:
@@ -125,14 +126,11 @@ def _one_pass(
             wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
             for future in [f for f in running if f.done()]:
                 shard = running.pop(future)
-                if future.cancelled() or future.exception():
+                out = None if future.cancelled() or future.exception() else future.result()
+                if future.cancelled() or future.exception() or out and out.returncode < 0:
                     lost.append(shard)
-                elif result := future.result():
-                    why, fault = result
-                    if why:
-                        faults.append((f"shard {shard}: {why}", fault))
-                    else:
-                        lost.append(shard)
+                elif out:
+                    faults.append((shard, out))
     finally:  # after an interrupt, nothing that waits for a worker begins
         for future in running:
             future.cancel()
@@ -141,20 +139,16 @@ def _one_pass(
     return sorted(lost, key=place.__getitem__, reverse=True)
 
 
-def _shard(
-    shard: int, shards: int, line: list[str], retries: int
-) -> tuple[str, dict[str, Any]] | None:
-    """Does a shard in a worker. Returns why it failed, "" if it was killed, and its fault."""
+def _shard(shard: int, shards: int, line: list[str], retries: int) -> Done | None:
+    """Does a shard in a worker. Returns the command if it failed or was killed."""
     for left in range(retries, -1, -1):
         out = run_line([line[0], f"--shard={shard}/{shards}", *line[1:]])
         if out.returncode == 0:
             return None
-        if out.returncode < 0:
-            return "", {}
-        # Another try would only repeat the fault of a file.
-        if not left or out.returncode > 1 or message(out).endswith(OF_FILES):
+        # Another try would only repeat the fault of a file, and this worker may be killed again.
+        if not left or out.returncode not in (0, 1) or message(out).endswith(OF_FILES):
             break
-    return message(out), out.fault
+    return out
 
 
 class _Ray(Executor):
