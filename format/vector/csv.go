@@ -55,9 +55,6 @@ var (
 	classColumns = strings.Fields("label class class_name category category_name label_name labelname name")
 )
 
-// sizeColumns are the names, in lower case, that tables have for the size of the image of a shape.
-var sizeColumns = [][2]string{{"image_width", "image_height"}, {"img_width", "img_height"}, {"width", "height"}}
-
 // separator returns what separates the values of a table by its first line.
 func separator(head []byte) rune {
 	return textguard.Separator(head[textguard.SeparatorLine(head):], textguard.Order(head, ",;\t"))
@@ -69,8 +66,7 @@ func beginsCSV(head []byte) bool {
 	comma := separator(head)
 	head = head[textguard.SeparatorLine(head):]
 	words, headed := firstWords(head)
-	return comma != 0 && len(words) > 0 && !headed && countNumbers(words) == 0 && !beginsXML(head) &&
-		!beginsList(head) && !isKITTI(words)
+	return comma != 0 && len(words) > 0 && !headed && countNumbers(words) == 0 && !beginsXML(head) && !isKITTI(words)
 }
 
 // table are the columns of a CSV that are read.
@@ -126,11 +122,10 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 	if t.image < 0 && !l.o.OneImage {
 		return missing("with the path of the image, which image names")
 	}
-	for _, names := range sizeColumns {
-		width, height := slices.Index(lower, names[0]), slices.Index(lower, names[1])
-		if width >= 0 && height >= 0 && !slices.Contains(t.shape, width) && t.size == nil {
-			t.size = []int{width, height}
-		}
+	width, height := first([]string{"image_width", "img_width", "width"}), first([]string{"image_height", "img_height",
+		"height"})
+	if width >= 0 && height >= 0 && !slices.Contains(t.shape, width) {
+		t.size = []int{width, height}
 	}
 	if class := first(classColumns); class >= 0 {
 		l.classIs(head[class])

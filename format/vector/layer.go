@@ -118,7 +118,16 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 		return nil, err
 	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n\x1e")
+	list, isList := bytes.CutPrefix(text, []byte("["))
+	exported := func(by string) error {
+		return fault.At(fault.Unsupported, "shapes", 0, "the file is as %s exports it, which is not read: export "+
+			"COCO, or VOC or YOLO", by)
+	}
 	switch {
+	case isList && bytes.HasPrefix(bytes.TrimSpace(list), []byte("{")):
+		return nil, exported("Label Studio")
+	case bytes.HasPrefix(text, []byte("<")) && bytes.Contains(text, []byte("<annotations")): // of many images
+		return nil, exported("CVAT")
 	case magic.Of(head).Class == magic.Parquet:
 		return openParquet(ctx, r, o)
 	case bytes.HasPrefix(text, []byte("{")):

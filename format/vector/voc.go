@@ -18,15 +18,12 @@ import (
 // maxDepth bounds elements inside others: labels have five.
 const maxDepth = 32
 
-func init() { register(labelFormat{"VOC XML", beginsVOC, readVOC, Pixels, false}) }
+func init() { register(labelFormat{"VOC XML", beginsXML, readVOC, Pixels, false}) }
 
 // beginsXML reports whether a file is XML.
 func beginsXML(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("<"))
 }
-
-// beginsVOC reports whether a file is XML of one image.
-func beginsVOC(head []byte) bool { return beginsXML(head) && !beginsCVAT(head) }
 
 // readVOC reads the objects of Pascal VOC, and of XML like it: a box, or the oriented box that FAIR1M, DIOR-R,
 // roLabelImg and HRSC2016 write. A file without an object must be an annotation, and no other XML.
@@ -38,7 +35,7 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 	text := newPieces(ctx, r, "element", maxLine)
 	decoder := xml.NewDecoder(text)
 	decoder.CharsetReader = latin
-	object, header := &vocObject{}, &vocObject{}
+	object, image := &vocObject{}, [3]string{} // what imageElements say
 	var path []string // of the element, below the object if there is one
 	inside := -1      // the depth of the object
 	root := ""
@@ -50,7 +47,8 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 				return fault.New(fault.Unsupported, "XML", "<%s> has no <object>, and VOC XML without "+
 					"one is an <annotation>", fault.Short(root))
 			}
-			return l.vocImage(header)
+			_, err := l.declare("", image[0], sizeOf(image[1]), sizeOf(image[2]))
+			return err
 		}
 		if err != nil {
 			return xmlError(decoder, err)
@@ -70,8 +68,14 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 			case len(text) == 0: // between elements
 			case inside >= 0 && inside < len(path):
 				err = object.add(path[inside:], string(text))
-			case len(path) > 1 && isImageElement(path[1:]):
-				err = header.add(path[1:], string(text))
+			case len(path) == 2 || len(path) == 3: // below the root
+				above := ""
+				if len(path) == 3 {
+					above = path[1]
+				}
+				if part, ok := imageElements[[2]string{above, path[len(path)-1]}]; ok {
+					image[part] = cmp.Or(image[part], string(text))
+				}
 			}
 		case xml.EndElement:
 			if len(path) == 0 || path[len(path)-1] != token.Name.Local {
@@ -181,30 +185,10 @@ func (o *vocObject) members(prefixes [2]string, names ...string) ([]float64, err
 	return nil, nil
 }
 
-// imageElements are the elements that have the name, the width and the height of the image, as VOC, FAIR1M and HRSC2016
-// call them.
-var imageElements = strings.Fields("filename source/filename Img_FileName size/width Img_SizeWidth size/height " +
-	"Img_SizeHeight")
-
-// isImageElement reports whether a path is one of imageElements, which names of any length may not be joined to see.
-func isImageElement(path []string) bool {
-	return slices.ContainsFunc(imageElements, func(element string) bool {
-		first, rest, deep := strings.Cut(element, "/")
-		return path[0] == first && (!deep && len(path) == 1 || deep && len(path) == 2 && path[1] == rest)
-	})
-}
-
-// vocImage notes what a file says of its image.
-func (l *labels) vocImage(header *vocObject) error {
-	says := func(from, to int) (text string) {
-		for _, element := range imageElements[from:to] {
-			text = cmp.Or(text, header.texts[element])
-		}
-		return text
-	}
-	_, err := l.declare("", says(0, 3), sizeOf(says(3, 5)), sizeOf(says(5, 7)))
-	return err
-}
+// imageElements are the elements, by the one around them, that have the name (0), the width (1) and the height (2) of
+// the image, as VOC, FAIR1M and HRSC2016 call them.
+var imageElements = map[[2]string]int{{"", "filename"}: 0, {"source", "filename"}: 0, {"", "Img_FileName"}: 0,
+	{"size", "width"}: 1, {"", "Img_SizeWidth"}: 1, {"size", "height"}: 2, {"", "Img_SizeHeight"}: 2}
 
 // vocEnd ends an object.
 func (l *labels) vocEnd(ctx context.Context, o *vocObject) error {
