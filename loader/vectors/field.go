@@ -23,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/shapes"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 func init() { shapes.Register(&shapes.Reader{Open: open, Polygons: polygons}) }
@@ -36,6 +37,8 @@ type field struct {
 
 	logger *slog.Logger
 	said   sync.Map // a vector.Remark that the log has
+	// image returns what the dataset calls the image of a row; nil before Own.
+	image func(ctx context.Context, row int64) (catalog.Value, error)
 	beside elsewhere
 
 	// names are the classes that open found, sorted, if Vector.Classes has none.
@@ -140,13 +143,14 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 		return nil
 	}
 	first := ""
+	v.image = t.Fields[column].Value
 	fit, err := v.one.layer.Own(func(yield func(string, error) bool) {
 		for i := range count {
 			row := i
 			if some != nil {
 				row = int64(some[i])
 			}
-			value, err := t.Fields[column].Value(ctx, row)
+			value, err := v.image(ctx, row)
 			if err == nil {
 				err = ctx.Err()
 			}

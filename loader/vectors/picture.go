@@ -75,7 +75,7 @@ func (v *field) picture(ctx context.Context, row int64, a *catalog.Asset, win sh
 		}
 	}
 	if file == nil || file.space != vector.Ground {
-		return v.inPixels(ctx, file, a, win, h, w, turn)
+		return v.inPixels(ctx, file, row, a, win, h, w, turn)
 	}
 	if err := v.placed(a); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (v *field) placed(a *catalog.Asset) error {
 
 // inPixels returns the grid of a window of an image, in its pixels, with the shapes of the image. Without a file there
 // are none.
-func (v *field) inPixels(ctx context.Context, f *file, a *catalog.Asset, win shuffle.Box, h, w int,
+func (v *field) inPixels(ctx context.Context, f *file, row int64, a *catalog.Asset, win shuffle.Box, h, w int,
 	turn shuffle.Element) (*picture, error) {
 	t := [6]float64{float64(win.X), float64(win.W) / float64(w), 0, float64(win.Y), 0, float64(win.H) / float64(h)}
 	out := &picture{Grid: rasterize.Grid{Transform: t, Height: h, Width: w, AllTouched: v.AllTouched},
@@ -128,6 +128,11 @@ func (v *field) inPixels(ctx context.Context, f *file, a *catalog.Asset, win shu
 		out.height, out.width = float64(a.Index.Height), float64(a.Index.Width)
 	}
 	uri := cmp.Or(a.Member, a.URI)
+	if v.image != nil { // members of several files may have one name
+		if value, err := v.image(ctx, row); err == nil && value.Text != "" {
+			uri = value.Text
+		}
+	}
 	image, err := f.layer.OfImage(uri)
 	if err != nil && !(v.Missing == spec.MissingEmpty && fault.KindOf(err) == fault.NotFound) {
 		return out, fault.WithFile(err, f.path)

@@ -349,3 +349,22 @@ def test_mask_of_runs_of_another_size(data, tmp_path, caplog) -> None:
     file["annotations"][0]["segmentation"] = {"size": [20, 30], "counts": [100, 500]}
     of_one(data, tmp_path, "coco", json.dumps(file), kind="mask")
     assert "60x40, and 30x20" in logged(caplog, "images of another size")
+
+
+def test_images_in_cells_of_several_files(data, tmp_path) -> None:
+    """Each has the boxes of its own name, as loader.ids has it: cells of two files have one member."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    png = (data / "images/im0.png").read_bytes()
+    for shard in range(2):
+        cells = [{"bytes": png, "path": None}] * 3
+        pq.write_table(pa.table({"image": cells}), tmp_path / f"train-{shard}.parquet")
+    fields = {"image": chaski.Field(column="image")}
+    source = tmp_path / "train-*.parquet"
+    with chaski.load(source, fields=fields, batch_size=6, shuffle=False) as run:
+        names = [run.ids[k] for k in range(6)]
+    lines = [f"{name},{k},1,{k + 2},5" for k, name in enumerate(names)]
+    (tmp_path / "boxes.csv").write_text("\n".join(["image,xmin,ymin,xmax,ymax", *lines]))
+    fields["y"] = chaski.Vector(tmp_path / "boxes.csv", kind="boxes")
+    with chaski.load(source, fields=fields, batch_size=6, shuffle=False) as run:
+        rows = next(iter(run))["y"].rows()
+    assert [r[0][0] for r in rows] == list(range(6))
