@@ -352,7 +352,7 @@ def test_mask_of_runs_of_another_size(data, tmp_path, caplog) -> None:
 
 
 def test_images_in_cells_of_several_files(data, tmp_path) -> None:
-    """Each has the boxes of its own name, as loader.ids has it: cells of two files have one member."""
+    """Each has the boxes of its own name, as loader.ids has it, and not those of its member."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     png = (data / "images/im0.png").read_bytes()
     for shard in range(2):
