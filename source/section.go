@@ -5,12 +5,17 @@ import (
 	"errors"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/meter"
 )
 
-// Read returns n bytes of r from offset off on. The caller limits n.
+// Read returns n bytes of r from offset off on. The caller limits n, which may be a number that the file claims: a hole
+// of more than some megabytes is fault.Limit, before there is memory for all of it.
 func Read(ctx context.Context, r Reader, off, n int64) ([]byte, error) {
-	data := make([]byte, n)
-	return data, r.ReadAt(ctx, data, off)
+	if n <= meter.Piece {
+		data := make([]byte, n)
+		return data, r.ReadAt(ctx, data, off)
+	}
+	return meter.New().Read(ctx, r, "byte range", off, n)
 }
 
 // ReadAll returns the bytes of an object. More than limit are fault.Limit.

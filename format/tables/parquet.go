@@ -34,10 +34,12 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	}
 	if size <= o.Whole {
 		data, err := source.Read(ctx, r, off, size)
-		if err != nil {
+		switch {
+		case err == nil:
+			section = source.Memory(data)
+		case fault.KindOf(err) != fault.Limit: // pages may be zeros
 			return nil, err
 		}
-		section = source.Memory(data)
 	}
 	file, err := parquet.Open(ctx, section)
 	if err != nil {

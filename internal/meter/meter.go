@@ -18,8 +18,10 @@ const (
 	workOfByte   = 32
 	spareMemory  = 8 << 20
 	memoryOfByte = 8
-	firstPiece   = 1 << 20 // of a large range
 )
+
+// Piece is how much of a large range is read first.
+const Piece = 4 << 20
 
 // blockBytes is the unit in which bytes are found: holes of file systems are multiples of it.
 const blockBytes = 4 << 10
@@ -87,12 +89,11 @@ type Reader interface {
 func (m *Meter) Read(ctx context.Context, r Reader, part string, off, n int64) ([]byte, error) {
 	var data []byte
 	for have := int64(0); have < n; have = int64(len(data)) {
-		piece := min(n-have, max(firstPiece, have))
 		m.mu.Lock()
-		due := have+piece <= max(m.memory, firstPiece)
+		piece := min(n-have, max(Piece, have), max(m.memory, Piece)-have)
 		m.mu.Unlock()
-		if !due {
-			return nil, fault.At(fault.Limit, part, off, "%d bytes, which are a hole", n)
+		if piece <= 0 {
+			return nil, fault.At(fault.Limit, part, off, "%d bytes, of which %d are zeros, as in a hole", n, have)
 		}
 		if err := m.Work(part, off, piece); err != nil {
 			return nil, err
@@ -104,9 +105,4 @@ func (m *Meter) Read(ctx context.Context, r Reader, part string, off, n int64) (
 		m.Found(off+have, data[have:])
 	}
 	return data, nil
-}
-
-// Read is Read with a meter of its own, for a structure that leads to no other.
-func Read(ctx context.Context, r Reader, part string, off, n int64) ([]byte, error) {
-	return New().Read(ctx, r, part, off, n)
 }

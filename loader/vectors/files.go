@@ -104,11 +104,11 @@ func (v *field) read(ctx context.Context, r source.Reader, path string) (_ *vect
 	if err := grow(ctx, r.Size()); err != nil {
 		return nil, 0, err
 	}
-	data := make(source.Memory, r.Size())
-	if err := r.ReadAt(ctx, data, 0); err != nil {
+	data, err := source.Read(ctx, r, 0, r.Size())
+	if err != nil {
 		return nil, 0, err
 	}
-	open := source.OpenOne(func(context.Context) (source.Reader, error) { return data, nil })
+	open := source.OpenOne(func(context.Context) (source.Reader, error) { return source.Memory(data), nil })
 	layer, err := vector.Open(ctx, open, path, v.options(grow))
 	return layer, bytes, err
 }

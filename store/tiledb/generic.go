@@ -84,9 +84,9 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64,
 	if int64(persisted) > 2*limit {
 		return nil, header.fault(fault.Limit, 4, "a persisted size of %d bytes, at most %d", persisted, 2*limit)
 	}
-	tile := &genericTile{size: size, encrypted: enc == aes256gcm, pipeline: pipeline, off: data, stored: make([]byte,
-		persisted)}
-	return tile, r.ReadAt(ctx, tile.stored, data)
+	tile := &genericTile{size: size, encrypted: enc == aes256gcm, pipeline: pipeline, off: data}
+	tile.stored, err = source.Read(ctx, r, data, int64(persisted))
+	return tile, err
 }
 
 // decode returns the content of the tile.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/meter"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -131,7 +132,8 @@ type File struct {
 	r      source.Reader
 	order  binary.ByteOrder
 	limits Limits
-	budget int64  // bytes that may still be read
+	budget int64 // bytes that may still be read
+	meter  *meter.Meter
 	tags   uint64 // of all directories
 	spans  []span // read so far; the head is the first
 }
@@ -155,7 +157,7 @@ func Open(ctx context.Context, r source.Reader, l Limits) (*File, error) {
 // header, if not nil, gets the first bytes of the file and returns where its first directory stands, or 0 if
 // the file begins like a TIFF.
 func OpenAs(ctx context.Context, r source.Reader, l Limits, header func(head []byte) (uint64, error)) (*File, error) {
-	file := &File{r: r, limits: l.withDefaults()}
+	file := &File{r: r, limits: l.withDefaults(), meter: meter.New()}
 	file.budget = file.limits.MaxBytes
 	file.Head = make([]byte, min(int64(file.limits.Head), r.Size()))
 	if err := r.ReadAt(ctx, file.Head, 0); err != nil {
@@ -390,7 +392,10 @@ func (f *File) load(ctx context.Context, part string, off, n int64) ([]byte, err
 		return nil, fault.At(fault.Limit, part, off, "directories and tags of more than %d bytes", f.limits.MaxBytes)
 	}
 	f.budget -= n
-	data, err := source.Read(ctx, f.r, off, n)
+	data, err := f.meter.Read(ctx, f.r, part, off, n)
+	if err == nil {
+		err = f.meter.Memory(part, off, n) // values may lie on each other
+	}
 	if err != nil {
 		return nil, err
 	}

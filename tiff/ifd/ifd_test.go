@@ -1,6 +1,7 @@
 package ifd_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -281,7 +282,7 @@ func TestManyTags(t *testing.T) {
 	file := []byte("II*\x00\x08\x00\x00\x00")
 	for range 20 {
 		file = append(file, 0xff, 0xff)
-		file = append(file, make([]byte, 12*entries)...)
+		file = append(file, bytes.Repeat([]byte{1}, 12*entries)...)
 		file = binary.LittleEndian.AppendUint32(file, uint32(len(file)+4))
 	}
 	f, err := ifd.Open(context.Background(), &corpus.Mem{B: file}, ifd.Limits{})

@@ -72,8 +72,8 @@ func open(ctx context.Context, o source.Opener, r source.Reader, uri string, max
 	if err = budget.Grow(ctx, m.Size); err != nil {
 		return a, m, err
 	}
-	data := make([]byte, m.Size)
-	if err = r.ReadAt(ctx, data, 0); err != nil {
+	data, err := source.Read(ctx, r, 0, m.Size)
+	if err != nil {
 		return a, m, err
 	}
 	tags := tagBytes * int64(bytes.Count(data, []byte("<")))

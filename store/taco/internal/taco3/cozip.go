@@ -81,8 +81,7 @@ func readIndex(ctx context.Context, r source.Reader, head []byte) (*zipIndex, so
 	}
 	data := head[indexAt:min(int64(len(head)), indexAt+length)]
 	if int64(len(data)) < length {
-		data = make([]byte, length)
-		if err := r.ReadAt(ctx, data, indexAt); err != nil {
+		if data, err = source.Read(ctx, r, indexAt, length); err != nil {
 			return nil, r, err
 		}
 	}
