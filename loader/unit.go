@@ -317,6 +317,7 @@ func (p *Pending) units(row int) iter.Seq[workUnit] {
 // newReader returns a reader for one worker. The caller must end it with endReader.
 func (e *Engine) newReader() *pixels.Reader {
 	reader := pixels.NewReader(e.options)
+	reader.Strict = e.spec.Strict
 	reader.SetClock(e.options.Stages.Clock())
 	reader.SetRecoded(e.recoded)
 	reader.Slot.Urgent() // somebody waits for the batch

@@ -61,7 +61,7 @@ type Stored struct {
 	ETag   string // of the file; "" is not known
 	At     Range
 	Absent bool   // it was not written: all its samples are the fill value
-	Object bool   // it is the whole file, which may not exist
+	Object bool   // it is the whole file, or Absent for want of a file
 	Pad    int64  // zeros that follow the bytes of At, for the chunk to be whole
 	Inline []byte // the bytes themselves, in place of At
 	Skip   uint32 // a bit for each codec that is not applied to it, the lowest for the first one

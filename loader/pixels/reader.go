@@ -37,6 +37,7 @@ type Reader struct {
 	Share        Shared     // where decoded chunks of the current asset are shared
 	views        *TileCache // chunks that several views of a sample need; nil before the first ones
 	arrays       lastArrays[chunk.BlockReader]
+	Strict       bool               // chunks of arrays whose files do not exist are errors
 	kept         keptFile           // of an array
 	fetched      [][]byte           // the runs of arrays that were read last
 	decodes      chunk.Array        // the array whose chunks were decoded last

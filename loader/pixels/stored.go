@@ -195,6 +195,10 @@ func (w *walk) storedChunk(ctx context.Context, stored []byte, list []neededChun
 		return err
 	}
 	first, array := &list[0], w.x.Grid.Array
+	if at := &first.stored.at; w.Strict && at.Absent && at.Object {
+		return fault.WithFile(fault.New(fault.NotFound, "chunk", "its file does not exist, and strict takes no fill "+
+			"value for it"), at.URI)
+	}
 	if w.decodes != array {
 		w.decodes, w.arrayDecoder = array, array.Decoder(w.arrayDecoder)
 	}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers import web
 
 import chaski
 
@@ -223,3 +226,46 @@ def test_nodata_as_writers_have_it(binary, tmp_path, dtype, key, value) -> None:
     with chaski.load(folder, batch_size=1, pixels=pixels) as loader:
         (batch,) = loader
     assert np.array_equal(batch["ok"].squeeze() == 1, cells != 7)
+
+
+@pytest.mark.parametrize("shards", [False, True])
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_chunk_that_the_store_lacks(tmp_path: Path, remote: bool, shards: bool) -> None:
+    """It has the fill value, also where a server answers 404; strict makes it an error."""
+    chunk = {"name": "regular", "configuration": {"chunk_shape": [1, 8, 8]}}
+    raw = {"name": "bytes", "configuration": {"endian": "little"}}
+    inner = {"chunk_shape": [1, 4, 8], "codecs": [raw], "index_codecs": [raw]}
+    meta = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [4, 8, 8],
+        "data_type": "uint8",
+        "chunk_grid": chunk,
+        "chunk_key_encoding": {"name": "v2", "configuration": {"separator": "."}},
+        "codecs": [{"name": "sharding_indexed", "configuration": inner} if shards else raw],
+        "fill_value": 7,
+    }
+    (tmp_path / "a.zarr").mkdir()
+    (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(meta))
+    for i in (0, 2):
+        index = [0, 32, 2**64 - 1, 2**64 - 1]  # the second half was not written
+        body = bytes([i + 1]) * 32 + (np.array(index, "<u8").tobytes() if shards else bytes(32))
+        (tmp_path / "a.zarr" / f"{i}.0.0").write_bytes(body)
+
+    def first(**pixels: Any) -> Any:
+        options = {"batch_size": 4, "shuffle": False, "rows": chaski.Rows(dims="n y x")}
+        with chaski.load(uri, pixels=chaski.Pixels(**pixels), **options) as loader:
+            return np.asarray(next(iter(loader))["image"])[:, 0, [0, 7], 0].tolist()
+
+    with web(tmp_path) if remote else nullcontext((str(tmp_path), None)) as (root, _):
+        uri = f"{root}/a.zarr"
+        end = 7 if shards else 0
+        assert first() == [[1, end], [7, 7], [3, end], [7, 7]]
+        with pytest.raises(chaski.NotFoundError, match=r"a\.zarr/[13]\.0\.0.*strict"):
+            first(strict=True)
+        shutil.copytree(tmp_path / "a.zarr", tmp_path / "whole.zarr")
+        for i in (1, 3):
+            name = tmp_path / "whole.zarr" / f"{i}.0.0"
+            name.write_bytes((tmp_path / "a.zarr" / "0.0.0").read_bytes())
+        uri = f"{root}/whole.zarr"
+        assert first(strict=True)[1] == [1, end]

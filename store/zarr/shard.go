@@ -190,7 +190,7 @@ func (a *Array) find(ctx context.Context, at []int64) (chunk.Stored, error) {
 		shard := &a.shards[level]
 		index, err := a.index(ctx, uri, inside)
 		if err != nil || index.absent {
-			return chunk.Stored{Absent: true}, err
+			return chunk.Stored{URI: uri, Absent: true, Object: true}, err
 		}
 		number := int64(0)
 		for d := range at {

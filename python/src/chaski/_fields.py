@@ -325,6 +325,9 @@ class Pixels(Argument):
             there is no time: of the column that orders sequences, the column of "newest" and
             "oldest", or the first of istac:time_start, stac:time_start and datetime. `batch["geo"]`
             is a dict of them.
+        strict: a chunk or shard whose object a Zarr store lacks cannot be read. Without it, it was
+            not written, and its pixels are the fill value of the array, as Zarr has it: a server
+            that lost an object goes unnoticed.
     """
 
     bands: Sequence[int] | Sequence[str] | Literal["position"] | None = None
@@ -338,6 +341,7 @@ class Pixels(Argument):
     augment: Augment | None = None
     windows: bool = False
     geo: bool = False
+    strict: bool = False
 
 
 NoData: TypeAlias = float | Literal["nan"] | Sequence[float] | Sequence[Sequence[float]]
