@@ -177,6 +177,9 @@ func Brief(err error) error {
 // pageSize is the number of objects requested in one page of a listing, the most that S3 returns.
 const pageSize = 1000
 
+// Lists implements remote.Lister.
+func (b *backend) Lists(string) bool { return true }
+
 // ListPage implements remote.Lister.
 func (b *backend) ListPage(ctx context.Context, folder string, token []byte) (page []source.Entry,
 	next []byte, err error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/source/remote"
 )
 
 // DefaultHubURL is the Hugging Face hub.
@@ -43,11 +44,21 @@ func hubURL(hub *url.URL, uri string) (*url.URL, error) {
 		"/") + parts.dataset + "/resolve/" + parts.revision + parts.path)
 }
 
-// treeURL returns the URL of the hub's listing of a directory of a dataset,
-// HUB/api/datasets/OWNER/NAME/tree/REVISION/PATH.
-func (p hubParts) treeURL(hub *url.URL) (*url.URL, error) {
-	return url.Parse(strings.TrimSuffix(hub.String(), "/") + "/api" + p.dataset + "/tree/" + p.revision + p.path +
-		"?recursive=false&expand=false")
+// treeURL returns the URL of the hub's listing of a directory of a dataset, or of all that is below it,
+// HUB/api/datasets/OWNER/NAME/tree/REVISION/PATH, and the path of the directory.
+func (b *backend) treeURL(folder string, recursive bool) (address *url.URL, dir string, err error) {
+	p, err := parseHub(strings.TrimRight(folder, "/"))
+	if err == nil {
+		address, err = url.Parse(fmt.Sprintf("%s/api%s/tree/%s%s?recursive=%t&expand=false",
+			strings.TrimSuffix(b.hub.String(), "/"), p.dataset, p.revision, p.path, recursive))
+	}
+	if err == nil {
+		dir, err = url.PathUnescape(strings.TrimPrefix(p.path, "/"))
+	}
+	if err != nil {
+		return nil, "", remote.Fail(remote.Refused, err)
+	}
+	return address, dir, nil
 }
 
 // hubParts are the parts of an hf:// URI, escaped as in a URL.

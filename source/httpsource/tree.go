@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/source/sign"
 )
@@ -21,22 +23,15 @@ const maxTreePages = 256
 // treeEntry is an entry of the hub's listing of a directory.
 type treeEntry struct {
 	Type string `json:"type"` // "file", "directory"
-	Path string `json:"path"` // relative to the root of the dataset
+	Path string `json:"path"` // relative to the root of the dataset; as treeEntries returns it, to the directory
+	Size int64  `json:"size"`
 }
 
 // hubNames is Names for a directory of a dataset, which the hub lists in pages of JSON.
 func (b *backend) hubNames(ctx context.Context, folder string) (names []string, err error) {
-	parts, err := parseHub(strings.TrimRight(folder, "/"))
+	address, dir, err := b.treeURL(folder, false)
 	if err != nil {
-		return nil, remote.Fail(remote.Refused, err)
-	}
-	address, err := parts.treeURL(b.hub)
-	if err != nil {
-		return nil, remote.Fail(remote.Refused, err)
-	}
-	dir, err := url.PathUnescape(strings.TrimPrefix(parts.path, "/"))
-	if err != nil {
-		return nil, remote.Fail(remote.Refused, err)
+		return nil, err
 	}
 	left := int64(maxPage)
 	for range maxTreePages {
@@ -45,8 +40,15 @@ func (b *backend) hubNames(ctx context.Context, folder string) (names []string, 
 			return nil, err
 		}
 		left -= int64(len(page))
-		if names, err = treeNames(names, page, dir); err != nil {
+		list, err := treeEntries(page, dir, plain)
+		if err != nil {
 			return nil, err
+		}
+		for _, entry := range list {
+			if entry.Type == "directory" {
+				entry.Path += "/"
+			}
+			names = append(names, entry.Path)
 		}
 		if next == nil {
 			return names, nil
@@ -54,6 +56,39 @@ func (b *backend) hubNames(ctx context.Context, folder string) (names []string, 
 		address = next
 	}
 	return nil, remote.Fail(remote.Refused, fmt.Errorf("a list of over %d pages", maxTreePages))
+}
+
+// Lists implements remote.Lister: the hub lists what is below a directory of a dataset, and HTTP nothing.
+func (b *backend) Lists(folder string) bool { return strings.HasPrefix(folder, "hf://") }
+
+// ListPage implements remote.Lister. A token is the URL of a page. The files have no tags, because the storage to which
+// the hub redirects has others.
+func (b *backend) ListPage(ctx context.Context, folder string, token []byte) (page []source.Entry, next []byte,
+	err error) {
+	address, dir, err := b.treeURL(folder, true)
+	if err == nil && token != nil {
+		address, err = url.Parse(string(token))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	text, following, err := b.treePage(ctx, address, maxPage)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := treeEntries(text, dir, fs.ValidPath)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, entry := range list {
+		if entry.Type == "file" {
+			page = append(page, source.Entry{Path: entry.Path, Size: max(entry.Size, 0)})
+		}
+	}
+	if following != nil {
+		next = []byte(following.String())
+	}
+	return page, next, nil
 }
 
 // treePage requests a page of at most so many bytes, and returns the URL of the next one, or nil.
@@ -106,25 +141,21 @@ func nextPage(at *url.URL, links []string) (*url.URL, error) {
 	return nil, nil
 }
 
-// treeNames appends the names of the entries of a page.
-func treeNames(names []string, page []byte, folder string) ([]string, error) {
-	var list []treeEntry
+// treeEntries returns the entries of a page, whose paths below the directory must be valid.
+func treeEntries(page []byte, folder string, valid func(path string) bool) (list []treeEntry, err error) {
 	if err := json.Unmarshal(page, &list); err != nil {
 		return nil, remote.Fail(remote.Refused, errors.New("the JSON is not a list of entries"))
 	}
 	if folder != "" {
 		folder += "/"
 	}
-	for _, entry := range list {
+	for i, entry := range list {
 		name, in := strings.CutPrefix(entry.Path, folder)
-		if !in || !plain(name) {
+		if !in || !valid(name) || strings.ContainsAny(name, "\\\x00") {
 			return nil, remote.Fail(remote.Refused, fmt.Errorf("the entry %.60q is not inside %.60q", entry.Path,
 				folder))
 		}
-		if entry.Type == "directory" {
-			name += "/"
-		}
-		names = append(names, name)
+		list[i].Path = name
 	}
-	return names, nil
+	return list, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
@@ -137,6 +139,44 @@ func TestNoNamesOfTheHub(t *testing.T) {
 	}
 }
 
+// TestFilesOfTheHub: the hub lists all files below a directory page by page, with their sizes; lists of others than
+// files below it are refused, and HTTP has none.
+func TestFilesOfTheHub(t *testing.T) {
+	o, s := treeServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/datasets/o/n/tree/main/d" || r.URL.Query().Get("recursive") != "true" ||
+			r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("%s with %q", r.URL, r.Header.Get("Authorization"))
+		}
+		if r.URL.Query().Get("cursor") == "" {
+			w.Header().Set("Link", `<https://hub.invalid/x?recursive=true&cursor=b>; rel="next"`)
+			fmt.Fprint(w, `[{"type":"directory","path":"d/a"},{"type":"file","size":3,"path":"d/a/é f.tif"}]`)
+			return
+		}
+		fmt.Fprint(w, `[{"type":"file","size":5000000000,"lfs":{"size":5000000000},"path":"d/x.tif"}]`)
+	})
+	var got []source.Entry
+	add := func(e source.Entry) error {
+		got = append(got, e)
+		return nil
+	}
+	err := o.List(t.Context(), "hf://datasets/o/n/d/", add)
+	if want := []source.Entry{{Path: "a/é f.tif", Size: 3}, {Path: "x.tif", Size: 5e9}}; err != nil ||
+		!slices.Equal(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if err := o.List(t.Context(), s.URL+"/d", add); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("a listing of HTTP: %v", err)
+	}
+	for _, path := range []string{"e/x", "d/../x", "d//x", "d/", "d"} {
+		o, _ := treeServer(t, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `[{"type":"file","path":%q}]`, path)
+		})
+		if err := o.List(t.Context(), "hf://datasets/o/n/d", add); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 // FuzzTree: names in any answer of the hub lie in the directory itself, and the next page is on the
 // hub.
 func FuzzTree(f *testing.F) {
@@ -146,14 +186,15 @@ func FuzzTree(f *testing.F) {
 	f.Add([]byte(`[{"path":"d/"}]`), `<//evil/?x=1>; title="<,;"; rel=next`)
 	at := &url.URL{Scheme: "https", Host: "hub.example", Path: "/api/x", RawQuery: "recursive=false"}
 	f.Fuzz(func(t *testing.T, page []byte, link string) {
-		names, err := treeNames(nil, page, "d")
-		if err != nil && len(names) > 0 {
-			t.Errorf("%q besides %v", names, err)
+		list, err := treeEntries(page, "d", fs.ValidPath)
+		if err != nil && len(list) > 0 {
+			t.Errorf("%v besides %v", list, err)
 		}
-		for _, n := range names {
-			name := strings.TrimSuffix(n, "/")
-			if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
-				t.Errorf("name %q", n)
+		for _, entry := range list {
+			for name := range strings.SplitSeq(entry.Path, "/") {
+				if name == ".." || name == "" || strings.ContainsAny(name, "\\\x00") {
+					t.Errorf("path %q", entry.Path)
+				}
 			}
 		}
 		next, err := nextPage(at, []string{link})

@@ -29,6 +29,8 @@ type Backend interface {
 // Lister is a Backend that can list objects; see source.Lister.
 type Lister interface {
 	Backend
+	// Lists reports whether the store of a folder can list objects.
+	Lists(folder string) bool
 	// ListPage returns a page of the objects below a folder, and the token of the next page, or nil
 	// after the last one. token comes from the page before, or is nil for the first page.
 	ListPage(ctx context.Context, folder string, token []byte) (page []source.Entry, next []byte, err error)

@@ -136,7 +136,7 @@ func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (sou
 // List implements source.Lister, if the backend does.
 func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry) error) error {
 	lister, ok := o.backend.(Lister)
-	if !ok {
+	if !ok || !lister.Lists(folder) {
 		return openers.List(ctx, noLister{}, folder, each)
 	}
 	host := o.hosts.get(o.backend.Host(folder), &o.options)

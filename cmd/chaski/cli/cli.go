@@ -65,7 +65,7 @@ func Main() {
 func run(ctx context.Context, args []string, env console.Env) int {
 	env.Cache = new(diskcache.Ref)
 	defer env.Cache.Close()
-	files := open.NewOpener(true, env.Cache)
+	files := open.NewOpener(true, env.Cache, false)
 	defer files.Close()
 	env.Files = files
 	root, addTexts := newRoot(env)

@@ -17,7 +17,7 @@ import (
 // fields' names.
 func tensorsOf(t *testing.T, src string, fields []loader.Field) map[string][]byte {
 	t.Helper()
-	files := open.NewOpener(true, nil)
+	files := open.NewOpener(true, nil, false)
 	defer files.Close()
 	e, err := loader.Open(t.Context(), loader.Spec{Source: src, BatchSize: 5, Fields: fields},
 		loader.Options{Opener: files})

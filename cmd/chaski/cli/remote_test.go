@@ -106,7 +106,7 @@ func chips() map[string][]byte {
 // batches returns the tensors of an epoch.
 func batches(t *testing.T, source string, roots []string) ([]byte, string, error) {
 	t.Helper()
-	opener := open.NewOpener(true, nil)
+	opener := open.NewOpener(true, nil, false)
 	defer opener.Close()
 	ctx := context.Background()
 	e, err := loader.Open(ctx, loader.Spec{

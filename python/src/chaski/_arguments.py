@@ -268,6 +268,9 @@ class Engine(HasToken):
             from the second epoch on, samples take less work. The chunks take at most a quarter of
             `memory`; without it, an eighth of the machine's, as long as nobody else needs it.
             Larger ones for which memory has no room go to `cache`. Only for `load`.
+        requester_pays: your account pays for requests to S3, as buckets such as usgs-landsat ask
+            for; default: whether the environment variable AWS_REQUEST_PAYER is "requester", as for
+            GDAL. Only for `load`.
         prefetch: batches requested ahead. Without a number, as many as suit the data: 3, and of
             small samples of remote files up to 32, within a quarter of the engine's memory and 256
             MiB.
@@ -312,6 +315,7 @@ class Engine(HasToken):
     cache: Path | None = None
     cache_bytes: int | None = None
     recode: bool = False
+    requester_pays: bool = False
     prefetch: int | None = None
     transport: Transport = "auto"
     wire: Wire = "auto"

@@ -107,6 +107,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             cache_dir=absolute_path(os.fspath(e.cache)) if e.cache else None,
             cache_bytes=e.cache_bytes,
             recode="true" if e.recode else None,
+            requester_pays="true" if e.requester_pays else None,
         )
         stack.callback(held.release)
         release = stack.pop_all().close
@@ -143,7 +144,9 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     """
     _refuse_fork()
     e = _checked_engine(
-        o, "connect", "workers", "memory", "max_chunk", "cache", "cache_bytes", "recode"
+        o,
+        "connect",
+        *("workers", "memory", "max_chunk", "cache", "cache_bytes", "recode", "requester_pays"),
     )
     targets = addresses(o.target)
     with contextlib.ExitStack() as stack:
@@ -270,7 +273,7 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
         if (v := getattr(e, name)) is not None:
             count(name, v, _LEAST.get(name, 1))
     positive("timeout", e.timeout)
-    for name in ("recode", "share", "reuse", "plain_token"):
+    for name in ("recode", "requester_pays", "share", "reuse", "plain_token"):
         if not isinstance(v := getattr(e, name), bool):
             raise SpecError(f"{name} is {v!r}: it must be True or False")
     if not isinstance(e.credentials, grpc.ChannelCredentials | None):

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
 
@@ -33,10 +34,14 @@ type Options struct {
 	// host name.
 	Endpoint string
 	Region   string
+	// RequesterPays says in each request that its account pays for it, as buckets such as usgs-landsat ask for.
+	// AWS_REQUEST_PAYER=requester does the same, as in GDAL.
+	RequesterPays bool
 }
 
 // New returns the driver.
 func New(o Options) blobsource.Driver {
+	o.RequesterPays = o.RequesterPays || strings.EqualFold(os.Getenv("AWS_REQUEST_PAYER"), "requester")
 	o.Endpoint = cmp.Or(o.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	return &driver{o: o}
 }
@@ -98,6 +103,9 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 		so.HTTPClient = d.http
 		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // ranges have no checksums
 		so.DisableLogOutputChecksumValidationSkipped = true
+		if d.o.RequesterPays {
+			so.APIOptions = append(so.APIOptions, smithyhttp.SetHeaderValue("x-amz-request-payer", "requester"))
+		}
 		if d.o.Endpoint != "" {
 			so.BaseEndpoint, so.UsePathStyle = aws.String(d.o.Endpoint), true
 		}

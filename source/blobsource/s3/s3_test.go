@@ -253,3 +253,44 @@ func TestList(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRequesterPays: each request says that its account pays, where the options or the environment say so, and no
+// other.
+func TestRequesterPays(t *testing.T) {
+	s := newStore(t)
+	s.put(t, "a", noise(5000))
+	for _, c := range []struct {
+		env  string
+		o    Options
+		want string
+	}{
+		{"", Options{}, ""}, {"requester", Options{}, "requester"}, {"no", Options{}, ""},
+		{"", Options{RequesterPays: true}, "requester"},
+	} {
+		t.Setenv("AWS_REQUEST_PAYER", c.env)
+		var said []string
+		s.Answer(func(_ http.ResponseWriter, r *http.Request, _ int64) bool {
+			said = append(said, r.Header.Get("X-Amz-Request-Payer"))
+			return false
+		})
+		c.o.Endpoint, c.o.Region = s.URL, "us-east-1"
+		o, err := blobsource.New(New(c.o), quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := o.Open(t.Context(), "s3://chips/a")
+		if err == nil {
+			_, err = readAt(r, 3000, 100)
+		}
+		if err == nil {
+			err = o.List(t.Context(), "s3://chips", func(source.Entry) error { return nil })
+		}
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+		if err != nil || len(said) < 3 || slices.ContainsFunc(said, func(s string) bool { return s != c.want }) {
+			t.Errorf("%+v: %q, %v", c, said, err)
+		}
+		s.Answer(nil)
+	}
+}

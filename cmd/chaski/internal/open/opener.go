@@ -34,7 +34,8 @@ var RemoteSchemes = []string{"http", "https", "hf", "s3", "gs", "az", "abfs"}
 // NewOpener returns an opener of local files and remote objects, which its caller closes. otherHosts
 // allows HTTP redirects to other hosts. Commands allow them for what their user names; a server must
 // not, because a redirect would lead its clients to hosts outside of --root. cache keeps ranges of remote objects.
-func NewOpener(otherHosts bool, cache *diskcache.Ref) *openers.Mux {
+// requesterPays is as of s3.Options.
+func NewOpener(otherHosts bool, cache *diskcache.Ref, requesterPays bool) *openers.Mux {
 	hub, token := httpsource.HubFromEnv()
 	policy := remote.Options{Disk: cache}
 	options := httpsource.Options{Options: policy, OtherHosts: otherHosts, HubURL: hub, HubToken: token,
@@ -48,7 +49,7 @@ func NewOpener(otherHosts bool, cache *diskcache.Ref) *openers.Mux {
 	microsoft := must(blobsource.New(azure.New(), policy))
 	return &openers.Mux{Files: &openers.Files{}, Schemes: map[string]source.Opener{
 		"http": web, "https": web, "hf": web,
-		"s3": must(blobsource.New(s3.New(s3.Options{}), policy)),
+		"s3": must(blobsource.New(s3.New(s3.Options{RequesterPays: requesterPays}), policy)),
 		"gs": must(blobsource.New(gcs.New(), policy)),
 		"az": microsoft, "abfs": microsoft,
 	}}

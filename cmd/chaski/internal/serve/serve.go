@@ -34,6 +34,7 @@ type serveFlags struct {
 	access    access
 	listen    string
 	redirects bool
+	requester bool // pays for requests to S3
 	engine    flags.Engine
 	upstream  bool
 	noShared  bool
@@ -69,6 +70,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	console.Var(fl, &f.Reflection, "reflection", false)
 	console.Var(fl, &f.Roots, "root", nil)
 	console.Var(fl, &f.redirects, "allow-redirects", false)
+	console.Var(fl, &f.requester, "requester-pays", false)
 	console.Var(fl, &f.upstream, "allow-upstream", false)
 	f.engine.Add(fl)
 	console.NumberVar(fl, &f.PartBytes, "part-bytes", server.DefaultPartBytes, 1, server.MaxPartBytes)
@@ -162,7 +164,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holderSet, level slog.Level
 		return err
 	}
 	registry := newRegistry()
-	opener := open.NewOpener(f.redirects, env.Cache)
+	opener := open.NewOpener(f.redirects, env.Cache, f.requester)
 	defer opener.Close()
 	engine.Logger, engine.SQLLimits = log, f.sql
 	options := f.serverOptions(env, level, log)
