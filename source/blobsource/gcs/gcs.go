@@ -21,7 +21,8 @@ import (
 )
 
 // New returns the driver. Credentials come from the environment ("application default"); GS_NO_SIGN_REQUEST=YES and
-// STORAGE_EMULATOR_HOST send none, for public buckets.
+// STORAGE_EMULATOR_HOST send none, for public buckets. GS_USER_PROJECT names the project that pays for requests, as in
+// GDAL.
 func New() blobsource.Driver {
 	return &driver{transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone())}
 }
@@ -43,12 +44,28 @@ func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) 
 		}
 		client.Transport = &oauth2.Transport{Base: d.transport, Source: found.TokenSource}
 	}
+	if project := os.Getenv("GS_USER_PROJECT"); project != "" {
+		client.Transport = payer{client.Transport, project}
+	}
 	made, err := storage.NewClient(ctx, options...)
 	if err != nil {
 		return nil, remote.Fail(remote.Denied, err)
 	}
 	made.SetRetry(storage.WithPolicy(storage.RetryNever)) // package remote retries, and counts the attempts
 	return gcsblob.OpenBucket(ctx, nil, name, &gcsblob.Options{Client: made})
+}
+
+// payer says in each request which project pays for it.
+type payer struct {
+	http.RoundTripper
+	project string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p payer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context()) // a transport must not change it
+	r.Header.Set("X-Goog-User-Project", p.project)
+	return p.RoundTripper.RoundTrip(r)
 }
 
 // Condition implements blobsource.Driver.
