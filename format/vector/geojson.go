@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/paulmach/orb"
-	orbwkb "github.com/paulmach/orb/encoding/wkb"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/wkb"
@@ -391,16 +390,11 @@ func (c *collection) next(ctx context.Context, d *json.Decoder, f *feature) erro
 	return fault.WithPart(c.add(ctx, f), "feature "+strconv.Itoa(len(c.boxes)), fault.NoOffset)
 }
 
-// memory returns how many bytes a feature takes at most while it is read: its text three times and, for each list, a
-// position of 16 bytes or a slice of 24, which is up to three times in memory while the list around it grows, and once
-// more as geometry. An object of a collection takes twice as much, and so does a property.
-func (f *feature) memory() (n int64) {
-	const list = 4 * 24
-	for _, text := range [][]byte{f.Geometry, f.Properties} {
-		items := bytes.Count(text, []byte("[")) + 2*bytes.Count(text, []byte("{")) + 2*bytes.Count(text, []byte(":"))
-		n += 3*int64(len(text)) + list*int64(items)
-	}
-	return n
+// memory returns how many bytes a feature takes at most while it is read: its text three times and, for each geometry of
+// a collection, a structure that is up to three times in memory while the list around it grows.
+func (f *feature) memory() int64 {
+	const geometry = 4 * 64
+	return 3*int64(len(f.Geometry)+len(f.Properties)) + geometry*int64(bytes.Count(f.Geometry, []byte("{")))
 }
 
 // add adds a feature.
@@ -427,22 +421,19 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 	}
 	bounds := boxtree.Nothing
 	if geometry != nil && !geometry.isEmptyPoint() {
-		shape, err := geometry.shape(0)
+		start := len(c.data)
+		data, err := geometry.appendWKB(c.data, 0)
 		if err != nil {
 			return err
 		}
-		data, err := orbwkb.Marshal(shape)
-		if err != nil {
-			return fault.New(fault.Corrupt, "geometry", "%v", err)
-		}
-		box, ok, err := wkb.Bounds(data)
+		box, ok, err := wkb.Bounds(data[start:])
 		if err != nil {
 			return err
 		}
 		if ok {
 			bounds = boxtree.Around(box.MinX, box.MinY, box.MaxX, box.MaxY)
 		}
-		c.data = append(c.data, data...)
+		c.data = data
 	}
 	c.boxes, c.ends = append(c.boxes, bounds), append(c.ends, int64(len(c.data)))
 	for _, column := range append(c.more, c.cells, c.paths) {
@@ -475,64 +466,6 @@ func (c *collection) imageBox(properties json.RawMessage) (json.RawMessage, erro
 	}
 	return json.Marshal(map[string]any{"type": "Polygon", "coordinates": [][][2]float64{{{box[0], box[1]},
 		{box[2], box[1]}, {box[2], box[3]}, {box[0], box[3]}, {box[0], box[1]}}}})
-}
-
-// isEmptyPoint reports whether the geometry is a point without coordinates, which shapely writes of "POINT EMPTY". A
-// point of package orb has coordinates.
-func (g *textGeometry) isEmptyPoint() bool {
-	var numbers []json.RawMessage
-	return g.Type == "Point" && len(g.Coordinates) > 0 && json.Unmarshal(g.Coordinates, &numbers) == nil &&
-		numbers != nil && len(numbers) == 0
-}
-
-// shape returns the geometry.
-func (geometry *textGeometry) shape(depth int) (orb.Geometry, error) {
-	switch geometry.Type {
-	case "Point":
-		return coordinates[orb.Point](geometry, 1)
-	case "MultiPoint":
-		return coordinates[orb.MultiPoint](geometry, 2)
-	case "LineString":
-		return coordinates[orb.LineString](geometry, 2)
-	case "MultiLineString":
-		return coordinates[orb.MultiLineString](geometry, 3)
-	case "Polygon":
-		return coordinates[orb.Polygon](geometry, 3)
-	case "MultiPolygon":
-		return coordinates[orb.MultiPolygon](geometry, 4)
-	case "GeometryCollection":
-	default:
-		return nil, fault.New(fault.Corrupt, "geometry", "type %q", geometry.Type)
-	}
-	if depth == maxNested {
-		return nil, fault.New(fault.Limit, "geometry", "collections %d deep", depth)
-	}
-	// An empty value and not nil, for which orb would write nothing.
-	shapes := orb.Collection{}
-	for i := range geometry.Geometries {
-		if geometry.Geometries[i].isEmptyPoint() {
-			continue
-		}
-		part, err := geometry.Geometries[i].shape(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		shapes = append(shapes, part)
-	}
-	return shapes, nil
-}
-
-// coordinates returns a geometry whose positions are lists in depth - 1 others.
-func coordinates[T orb.Geometry](g *textGeometry, depth int) (orb.Geometry, error) {
-	var out T
-	err := checkPositions(g.Coordinates, depth)
-	if err == nil {
-		err = json.Unmarshal(g.Coordinates, &out)
-	}
-	if err != nil {
-		return nil, fault.New(fault.Corrupt, "geometry", "%s: %v", g.Type, err)
-	}
-	return out, nil
 }
 
 // checkPositions refuses what encoding/json takes for 0: numbers that a position lacks, and null.

@@ -37,6 +37,8 @@ func TestManyPartsTakeWhatIsCharged(t *testing.T) {
 	voc := func(around, text string) string {
 		return "<annotation>" + around + names + strings.Repeat("<a/>"+text, 150_000) + ends + "</object></annotation>"
 	}
+	const gj = `{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":` +
+		`{"type":"MultiPolygon","coordinates":[`
 	points := `[{"shape_attributes":{"name":"polygon","all_points_x":[` + strings.Repeat("1,", 300_000) + `1]}}]`
 	for name, text := range map[string]string{
 		"VIA, empty regions":           via("[" + strings.Repeat("{},", 300_000) + "{}]"),
@@ -49,6 +51,9 @@ func TestManyPartsTakeWhatIsCharged(t *testing.T) {
 		"VOC, blanks below long names": voc("<object>", " "),
 		"VOC, texts below long names":  voc("<object>", "x"),
 		"VOC, the image's long names":  voc("", "x"),
+		"GeoJSON, empty lists":         gj + strings.Repeat("[],", 300_000) + "[]]}}]}",
+		"GeoJSON, empty rings":         gj + strings.Repeat("[[]],", 200_000) + "[]]}}]}",
+		"GeoJSON, positions":           gj + strings.Repeat("[[[1,2]]],", 100_000) + "[]]}}]}",
 		"COCO, deep":                   `{"images":[{"id":1}],"annotations":[{"image_id":1,"x":` + deep + `}]}`,
 	} {
 		var at, before runtime.MemStats
