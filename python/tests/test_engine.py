@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
@@ -456,9 +457,51 @@ def test_finding_the_binary(tmp_path, monkeypatch):
     assert _engine.find_binary() == str(carried)
     monkeypatch.setenv("CHASKI_BIN", str(script))
     assert _engine.find_binary() == str(script)
-    monkeypatch.setenv("CHASKI_BIN", str(tmp_path / "nothing"))
-    with pytest.raises(chaski.EngineError, match="CHASKI_BIN"):
-        _engine.find_binary()
+    for wrong in (tmp_path / "nothing", tmp_path):
+        monkeypatch.setenv("CHASKI_BIN", str(wrong))
+        with pytest.raises(chaski.EngineError, match=f"CHASKI_BIN is {wrong}, which is not an"):
+            _engine.find_binary()
+
+
+def test_the_command_of_the_package_is_no_engine(tmp_path, monkeypatch):
+    """It would start itself: as a script, as a program with one in a ZIP, or by a script between."""
+    code = "import sys\nfrom chaski._cli import main\nsys.exit(main())\n"
+    script, program, between = (tmp_path / name for name in ("chaski", "chaski.exe", "between"))
+    script.write_text(f"#!{sys.executable}\n{code}")
+    between.write_text(f'#!/bin/sh\nexec {script} "$@"\n')
+    with zipfile.ZipFile(program, "w") as z:
+        z.writestr("__main__.py", code)
+    for path in (script, program, between):
+        path.chmod(0o755)
+    env = {**os.environ, "PYTHONPATH": str(SRC)}
+    for path in (script, program):
+        monkeypatch.setenv("CHASKI_BIN", str(path))
+        with pytest.raises(chaski.EngineError, match=f"{path}, the command of this package"):
+            chaski.load({"x": [1]}, fields={"x": "x"}, batch_size=1)
+        with pytest.raises(chaski.EngineError, match="the command of this package"):
+            chaski.info("a.tif")
+        done = subprocess.run([script], env=env | {"CHASKI_BIN": str(path)}, capture_output=True)
+        assert done.returncode == 1 and b"the command of this package" in done.stderr
+    done = subprocess.run([script], env=env | {"CHASKI_BIN": str(between)}, capture_output=True)
+    assert done.returncode == 1 and b"between, which starts this command again" in done.stderr
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("says", ["nothing", "where it listens"])
+def test_what_never_answers_is_ended(tmp_path, monkeypatch, says, share):
+    log, path = tmp_path / "log", tmp_path / "chaski"
+    line = '{"listen": "unix-abstract:nobody-is-here"}' if says != "nothing" else ""
+    echo = f"echo '{line}'" if line else ""
+    path.write_text(f"#!/bin/sh\necho $$ >> {log}\n{echo}\nexec sleep 600\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("CHASKI_BIN", str(path))
+    monkeypatch.setattr(_engine, "_START_SECONDS", 5.0)
+    monkeypatch.setattr(_engine, "_STOP_SECONDS", 0.2)
+    engine = chaski.Engine(share=share, timeout=1)
+    with pytest.raises(chaski.Error):
+        chaski.load({"x": [1]}, fields={"x": "x"}, batch_size=1, engine=engine)
+    started = [int(pid) for pid in log.read_text().split()]
+    assert started and all(map(gone, started))
 
 
 def test_the_command_waits_for_an_engine_that_ends_by_ctrl_c(tmp_path):

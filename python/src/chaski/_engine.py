@@ -47,8 +47,13 @@ def find_binary() -> str:
     """Returns the engine that CHASKI_BIN names, else that of the wheel, else `chaski` on PATH."""
     named = os.environ.get("CHASKI_BIN")
     if named:
-        if not os.access(named, os.X_OK):
+        if not (os.path.isfile(named) and os.access(named, os.X_OK)):
             raise EngineError(f"CHASKI_BIN is {named}, which is not an executable file")
+        if _starts_us(named):
+            raise EngineError(
+                f"CHASKI_BIN is {named}, the command of this package, which starts what CHASKI_BIN "
+                "names: unset it, or name the engine itself"
+            )
         return named
     carried = carried_binary()
     if carried.is_file():
@@ -82,6 +87,17 @@ def _is_script(path: str) -> bool:
     """
     with open(path, "rb") as f:
         return f.read(2) == b"#!" or zipfile.is_zipfile(f)
+
+
+def _starts_us(path: str) -> bool:
+    """Reports whether path is the script that pip makes for the command of this package."""
+    if not _is_script(path):
+        return False
+    with open(path, "rb") as f:
+        if f.read(2) == b"#!":
+            return b"from chaski._cli import" in f.read(1 << 16)
+    with zipfile.ZipFile(path) as z:
+        return any(b"chaski._cli" in z.read(n) for n in z.namelist() if n == "__main__.py")
 
 
 class LocalEngine:
@@ -150,9 +166,16 @@ class LocalEngine:
             if entered is not None:
                 self._hold, self._stream, line = entered
                 return line
+            self._end_unheld()  # it was ready, and nobody can enter it
             # A rank that may stay away for an hour must find its stream as it was.
             self._start(digest, held_at=door, idle_timeout=_HELD)
         raise EngineError(f"the engine {self.binary} ends as soon as it is ready{self._said()}")
+
+    def _end_unheld(self) -> None:
+        """Ends the engine that this process has started for others, and that none of them holds."""
+        if self._process is not None and self._process.stdin is None:
+            self._process.kill()
+            self._reap(_STOP_SECONDS)
 
     def _start(self, held_for: str = "", **flags: Any) -> bytes:
         """Starts the engine; returns its first line, "" if another one was faster at its door."""
@@ -267,7 +290,7 @@ class LocalEngine:
         if self._process is None:
             return
         if self._process.stdin is None:
-            self._process.kill()  # nobody holds it
+            self._end_unheld()
         else:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
