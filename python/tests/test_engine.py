@@ -464,7 +464,7 @@ def test_finding_the_binary(tmp_path, monkeypatch):
 
 
 def test_the_command_of_the_package_is_no_engine(tmp_path, monkeypatch):
-    """It would start itself: as a script, as a program with one in a ZIP, or by a script between."""
+    """It would start itself: as a script, as a program with it in a ZIP, or by one between."""
     code = "import sys\nfrom chaski._cli import main\nsys.exit(main())\n"
     script, program, between = (tmp_path / name for name in ("chaski", "chaski.exe", "between"))
     script.write_text(f"#!{sys.executable}\n{code}")
