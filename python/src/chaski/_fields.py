@@ -155,9 +155,9 @@ class Field(Argument):
             "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks
             is bad. "auto" is float32, but as stored for classes, unless they are normalised: these
             have a palette in their file, or one band of 8 bits with a nodata value that is not 0
-            and no `fill`. With kind "number" or "array" numbers may have any
-            real dtype; a row whose number the dtype cannot hold is a bad sample. By default numbers
-            are int64 or float64, and rasters native. Also as np.float32 or torch.float32.
+            and no `fill`. With kind "number", and where a column has numbers, any real
+            dtype; a row whose number the dtype cannot hold is a bad sample. By default numbers are
+            int64 or float64, and rasters "auto". Also as np.float32 or torch.float32.
         layout: an einops pattern over the axes n b y x, and t for sequences and for files with
             steps of time. Default "n b y x", or "n t b y x" for sequences, for files with an axis
             of time, also of one step, and with `times` or pages "steps". A field whose layout has

@@ -53,8 +53,9 @@ class Loader:
     `for batch in loader` is one epoch, also where the loop before was left by `break`. After a
     loaded state it is the rest of that epoch, and after an error of the loop the rest from the step
     that failed. `set_epoch(loader.epoch)` begins the epoch again, and `peek` looks at its first
-    batch. Two loops at a time need two loaders: when a second one begins, or the place
-    changes, the first one raises RuntimeError; if it gave no batch yet, it goes along.
+    batch. Two loops at a time need two loaders: when a second one begins, the first one raises
+    RuntimeError at its next batch. So it does when the place changes, by `set_epoch` or
+    `load_state_dict`, unless it gave no batch yet: then it begins at the new place.
 
     From its second epoch on, the first batches of the next epoch are asked for with the last ones
     of each, so that a loop waits for nothing where it begins; but not where several loaders of this
@@ -230,7 +231,7 @@ class Loader:
         Every call is one request to the engine and waits for it: this is not for training.
 
         Args:
-            i: index as of `fetch`. With bad_samples="skip", "valid" of what cannot be read is
+            i: index as of `fetch`. With on_bad="skip", "valid" of what cannot be read is
                 False.
 
         Raises:
@@ -261,7 +262,7 @@ class Loader:
         Raises:
             IndexError: there is no such sample.
             SpecError: there are none, or too many; or windows are not one each, or of a `Mixture`.
-            Error: a sample cannot be read, or has no such window. With bad_samples="skip", its row
+            Error: a sample cannot be read, or has no such window. With on_bad="skip", its row
                 is not "valid" instead.
         """
         return self._samples.fetch(samples, windows)

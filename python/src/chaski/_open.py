@@ -43,8 +43,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     The engine is what CHASKI_BIN names, else the one that the wheel carries, else `chaski` on PATH.
     It runs as a child process, reachable by this user only, and ends with the last loader or this
     process. When it is killed (the system has no memory left, say), a new one goes on at the step
-    where the loop stands, and the log says so; the third end in an epoch is an UnavailableError
-    with the engine's last words.
+    where the loop stands, and the log says so; the third end within an hour is an
+    UnavailableError with the engine's last words.
 
     Args:
         source: a catalog (.parquet), a table of samples (.csv, .parquet), a container (TACO,

@@ -35,7 +35,7 @@ Placed: TypeAlias = Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
 class GroundGrid:
     """A grid of pixels on one map, which `paste` puts windows of a `GeoWindow` on.
 
-    Args:
+    Attributes:
         epsg: the map, such as a zone of UTM that windows lie in.
         bounds: west, south, east and north in units of the map: whole multiples of `resolution`, as
             the corners of windows are.

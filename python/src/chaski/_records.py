@@ -124,7 +124,7 @@ class BadRow(Argument):
         message: what is wrong with the sample, on one line.
         source: of a mixture, the name of the sample's source.
         sample: the sample that is bad; none where an older server does not say.
-        instead: the sample that stands in its place, with bad_samples="replace"; none where nothing
+        instead: the sample that stands in its place, with on_bad="replace"; none where nothing
             does.
         kind: "corrupt", "unsupported", "limit", "not found" or "misplaced"; "" where an older
             server does not say.

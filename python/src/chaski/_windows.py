@@ -29,8 +29,8 @@ class WholeChip(Argument):
     Attributes:
         size: height and width of the batch's tensors; assets that are smaller are padded, if the
             field pads. Default: the size of the first asset.
-        max_nodata: the largest share of a window, from 0 to 1, that may have no data, for "chip",
-            "random_window" and "grid": other windows are not in the dataset. It needs `coverage`,
+        max_nodata: the largest share of a window (also of a `RandomWindow` and a `Grid`), from 0 to
+            1, that may have no data: other windows are not in the dataset. It needs `coverage`,
             which says it by cells: exactly for windows of whole cells, and else as if the valid
             pixels of a cell were spread evenly. Default: 1.
         coverage: the path of the file for `max_nodata`, with the valid pixels of each cell, as
@@ -75,7 +75,7 @@ class Grid(GridJson):
         size: height and width in pixels of the first raster field, or the side of a square.
         stride: distance from window to window. Default: `size` less `overlap`.
         overlap: pixels that neighbours share, in place of `stride`.
-        pad: leaves the last windows of "grid" at their stride, so that they reach past the edge;
+        pad: leaves the last windows at their stride, so that they reach past the edge;
             every raster field must pad. Without it they are moved inside.
         max_nodata: see `WholeChip`.
         coverage: see `WholeChip`.
@@ -100,12 +100,12 @@ class ResizedWindow(Argument):
         size: height and width of the result, or the side of a square.
         scale: least and greatest area, relative to `size` or, with `of_asset`, to the asset.
             Default: (0.5, 2), and (0.08, 1) of the asset.
-        ratio: bounds the aspect of the window of "resized_window", relative to the aspect of the
-            result: from 1/`ratio` to `ratio`. Default 4/3.
+        ratio: bounds the aspect of the window, relative to the aspect of the result: from 1/`ratio`
+            to `ratio`. Default 4/3.
         of_asset: makes `scale` relative to the area of the asset.
         per_asset: see `RandomWindow`.
-        whole: makes the window of "resized_window" the whole asset, so that assets of any size
-            become tensors of one size. `scale`, `ratio`, `of_asset` and `per_asset` are not for it.
+        whole: makes the window the whole image, so that images of any size become tensors of one
+            size. `scale`, `ratio`, `of_asset` and `per_asset` are not for it.
         sizes: see `RandomWindow`.
         min_overlap: see `RandomWindow`.
     """
@@ -148,8 +148,7 @@ class TileWindow(Argument):
 
     Attributes:
         size: height and width in pixels of the first raster field, or the side of a square.
-        per_visit: the number of windows that a visit of "tile_window" takes from its tile. Default
-            16.
+        per_visit: the number of windows that a visit takes from its tile. Default 16.
         visits: visits of each asset in an epoch. Default: as many as it has tiles.
         tile: height and width of a tile. Default: the chunks of the first asset.
         pool: the number of visits whose windows are shuffled together. Default: as many as fit into
@@ -175,12 +174,12 @@ class RowWindow(RowJson):
 
     Attributes:
         size: height and width of the window, or the side of a square.
-        x: the column with the left edge of the box of "row_window", in pixels of the first raster
+        x: the column with the left edge of the box, in pixels of the first raster
             field. Edges between pixels move out to whole ones. Default "x".
         y: the column with the top edge of the box. Default "y".
         width: the column with the width of the box. Default "w".
         height: the column with the height of the box. Default "h".
-        fit: says how a box of "row_window" becomes a window of one size. "resize" (default)
+        fit: says how a box becomes a window of one size. "resize" (default)
             resamples the box by the method of each field. "crop" takes the window about the middle
             of the box; it is moved inside the image unless all raster fields pad. "pad" takes the
             same window, with padding in place of the pixels around the box; every raster field must
@@ -237,14 +236,14 @@ class GeoWindow(Argument):
         step: the column whose equal values make scenes one step, which is a mosaic of them as
             `mosaic` says. "day" stands for the days in UTC of the column "datetime", "day:acquired"
             for the days of another one. Default: each scene is a step.
-        cover: says where windows lie if fields have scenes of several datasets (Field.Scenes):
-            "all" (default) where every dataset has ground, "any" where one of them has. There the
-            fields of the others are missing.
+        cover: says where windows lie if fields have scenes of several datasets
+            (`Field(scenes=...)`): "all" (default) where every dataset has ground, "any" where one
+            of them has. There the fields of the others are missing.
         overviews: says which fields are read from the overviews of a TIFF where windows are coarser
             than its pixels: from the coarsest whose pixels are no larger than the pixels of the
             window. "auto" (default): fields that are resampled bilinearly or antialiased; others,
             such as labels, are read from the raster itself, because their overviews may hold
-            averages. "all" (true) or "none" (false) of the fields.
+            averages. "all" (True) or "none" (False) of the fields.
         min_overlap: see `RandomWindow`; a window of a list shares at least a pixel. The first one
             is the largest, and says all but `size_m` and `resolution`.
     """
