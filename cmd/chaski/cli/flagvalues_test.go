@@ -31,6 +31,7 @@ func TestMalformedFlagValues(t *testing.T) {
 		{`--json is "maybe": it must be true or false`, []string{"info", "--json=maybe", "x.tif"}},
 		{`--where is "": it is empty; leave the flag out instead`, []string{"ls", "--where", "", "x.tacozip"}},
 		{`unknown command "inof" for "chaski": did you mean info?`, []string{"inof", "x.tif"}},
+		{`unknown command "inof" for "chaski": did you mean info?`, []string{"inof", "--json", "x.tif"}},
 		{`unknown command "loda" for "chaski bench": did you mean load?`, []string{"bench", "loda"}},
 		{`unknown command "hlep" for "chaski": did you mean help?`, []string{"hlep"}},
 		{`unknown command "xyz" for "chaski"`, []string{"xyz"}},

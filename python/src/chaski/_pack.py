@@ -189,6 +189,9 @@ def _items(items: Any) -> Any:
         return items.to_dict()
     if isinstance(items, Mapping):
         return dict(items)
-    if isinstance(items, Iterable):
+    if isinstance(items, Iterable) and not isinstance(items, str | bytes):
         return [_items(i) for i in items]
-    raise SpecError(f"items holds {items!r}: it must hold STAC items, as dicts or with to_dict")
+    raise SpecError(
+        f"items holds {items!r:.100}: it must be the path of one file, or STAC items, as dicts or "
+        "with to_dict"
+    )

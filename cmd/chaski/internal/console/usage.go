@@ -33,6 +33,11 @@ func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // FlagError is the cobra.FlagErrorFunc of all commands. It names a malformed value and its rule as the checks of this
 // package do.
 func FlagError(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() { // a word before the flag is a command that there is not
+		if unknown := Verb(cmd, cmd.Flags().Args()); unknown != nil {
+			return unknown
+		}
+	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
