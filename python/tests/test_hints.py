@@ -262,6 +262,23 @@ def test_what_a_dataset_of_batches_is_not(tmp_path, binary):
     assert torch.equal(same["image"], batch["image"]) and copy.copy(batch).keys() == batch.keys()
 
 
+@pytest.mark.parametrize("kind", [chaski.torch.IterableDataset, chaski.torch.MapDataset])
+def test_copies_of_a_dataset_say_what_they_are(tmp_path, binary, kind):
+    options = {"batch_size": 2} if kind is chaski.torch.IterableDataset else {}
+    with kind(pairs(tmp_path) / "images", **options) as dataset:
+        for copied in (copy.copy, copy.deepcopy, lambda d: pickle.loads(pickle.dumps(d))):
+            for use in (lambda d: next(iter(d)), lambda d: d[0], lambda d: d.loader, len):
+                with pytest.raises((RuntimeError, TypeError)) as e:
+                    use(copied(dataset))
+                said = "a copy of a chaski dataset, whose loader stays", "gives whole batches"
+                assert any(text in str(e.value) for text in said)
+        other = copied(dataset)
+        other._copied_in += 1
+        with pytest.raises(RuntimeError, match="not work in another process than its own"):
+            len(other)
+        assert len(dataset) in (2, 4)
+
+
 @pytest.mark.parametrize("open_", [chaski.load, chaski.torch.IterableDataset])
 def test_torch_load_takes_a_batch_that_torch_saved(tmp_path, binary, open_):
     """By its default, which takes no classes of packages: tensors, text and ragged fields."""
@@ -294,6 +311,8 @@ def test_torch_load_takes_a_batch_that_torch_saved(tmp_path, binary, open_):
         ("nope.json", r"stats is 'nope.json': not found: it must be"),
         ("a.npy", r"stats is 'a.npy': .*decode.*: it must be what"),
         ({"fields": 3}, r"stats is {'fields': 3}: it must be what"),
+        ({"mean": [1.0], "std": [2.0]}, r"'mean' is no field with bands.*Field\(normalize={"),
+        ({"image": {"mean": [1.0], "std": [2.0]}}, "'image' is no field with bands.*normalize={"),
     ],
 )
 def test_what_is_no_statistics(tmp_path, monkeypatch, given, said):

@@ -110,6 +110,8 @@ def test_a_run_without_what_a_check_finds(binary, tmp_path, form):
     assert [Path(b["uri"]).name for b in found] == (
         ["3.tif", "5.tif", "5.tif"] if form == "mixture" else ["3.tif", "5.tif"]
     )
+    with pytest.raises(chaski.NotFoundError, match="bad is 'none': there is no such file"):
+        chaski.load(chips, batch_size=2, rows=chaski.Rows(bad="none"))
     rows = chaski.Rows(bad=bad)
     if form == "mixture":
         source = chaski.Mixture(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -207,6 +209,37 @@ def test_a_loader_has_one_running_mean(tmp_path: Path, monkeypatch: pytest.Monke
             loader.reweight(np.ones(ROWS), folder="a", group="data")
 
 
+def test_wrong_arguments(tmp_path: Path) -> None:
+    import torch
+
+    with load() as loader:
+        scores, batch = loader.scores(tmp_path), next(iter(loader))
+        ones = np.ones(BATCH)
+        for wrong in (ones, torch.ones(BATCH), [1.0] * BATCH, 0.5, {"image": ones}):
+            with pytest.raises(chaski.SpecError, match=r"batch is .*scores\.add\(batch, loss\)"):
+                scores.add(wrong, batch)  # type: ignore[arg-type]
+        for samples in (ones, np.array(["a"] * BATCH), np.zeros((BATCH, 1), int)):
+            with pytest.raises(chaski.SpecError, match=r'batch\["sample"\] is array'):
+                scores.add({"sample": samples}, ones)
+        for loss in ("x", {"loss": ones}, ["a"] * BATCH):
+            with pytest.raises(chaski.SpecError, match="loss is .*numbers, one for each row"):
+                scores.add(batch, loss)
+        assert np.isnan(scores.means).all()
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            for thing in (scores, iter(loader), loader):
+                with pytest.raises(TypeError, match="cannot be pickled or copied"):
+                    copied(thing)
+        assert next(iter(loader))["x"].size  # no copy has ended it
+        for call in (loader.scores, lambda folder: loader.reweight(ones, folder=folder)):
+            with pytest.raises(chaski.SpecError, match="folder is 3: it must be a str"):
+                call(3)
+        for name in ("no.npy", "no.parquet"):
+            with pytest.raises(chaski.NotFoundError, match=f"weights is '{name}'"):
+                loader.reweight(name, folder=tmp_path)
+    with load() as loader, pytest.raises(chaski.SpecError, match="decay is '0.5'"):
+        loader.scores(tmp_path, "0.5")  # type: ignore[arg-type]
+
+
 def test_means_and_weights_of_other_samples_are_left_out(tmp_path: Path, caplog: Any) -> None:
     with load() as loader:
         scores = loader.scores(tmp_path)
@@ -351,7 +384,7 @@ def test_ranks_have_the_means_of_all(tmp_path: Path, forks: Callable[..., Forks]
         assert "ranks [1] give other weights" in said["errors"][0]
         fails = list(range(1, ranks)), [1], [1], [1], list(range(1, ranks))
         own = (
-            "FileNotFoundError",
+            "NotFoundError: weights is",
             'no column "no"',
             "from_step is -1",
             "loss has the shape",

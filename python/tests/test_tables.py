@@ -257,6 +257,12 @@ def test_a_new_engine_finds_the_file(paths):
         ),
         ([{"image": "a.tif", "v": 1}, {"image": "b.tif"}, {"v": "x"}], "column 'v', row 2: "),
         ({"image": ["a.tif", "b.tif"], "v": [[1], [2, "x"]]}, "column 'v', row 1: "),
+        (np.zeros((4, 1, 8, 8)), "pixels in memory: write each image to a file"),
+        ({"image": np.zeros((4, 1, 8, 8)), "label": np.arange(4)}, "pixels in memory"),
+        ({"label": [1], "image": [np.zeros((8, 8, 3))]}, "pixels in memory"),
+        ([np.zeros((1, 8, 8))] * 2, "pixels in memory"),
+        (tuple(np.zeros((2, 8, 8))), "pixels in memory"),
+        ([{"image": np.zeros((1, 8, 8))}], "pixels in memory"),
     ],
 )
 def test_what_is_no_table(source, match):

@@ -56,9 +56,14 @@ DTypeLike: TypeAlias = Any
 
 def absolute(path: Path) -> str:
     """Returns a path as an engine in any folder takes it: absolute; a URI stays as it is."""
+    return _absolute(os.fspath(as_path("path", path)))
+
+
+def as_path(name: str, path: object) -> Path:
+    """Returns an argument that is a path."""
     if not isinstance(path, (str, os.PathLike)):
-        raise SpecError(f"path is {path!r}: it must be a str or an os.PathLike")
-    return _absolute(os.fspath(path))
+        raise SpecError(f"{name} is {path!r:.100}: it must be a str or an os.PathLike")
+    return path
 
 
 # A path follows the names of these file systems of GDAL. Behind all others is no local path.
@@ -85,7 +90,7 @@ def listed(name: str, v: object) -> list[Path]:
     one = isinstance(v, (str, bytes, os.PathLike)) or not isinstance(v, Iterable)
     paths: list[Any] = [v] if one else list(v)  # type: ignore[call-overload]
     if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
-        raise SpecError(f"{name} is {v!r}: it must be a path or a list of paths")
+        raise SpecError(f"{name} is {v!r:.200}: it must be a path or a list of paths")
     return paths
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from chaski._arguments import BadRow, SampleRef
 from chaski._files import absolute_path, sync, sync_names
-from chaski.errors import OF_FILES, Error, SpecError
+from chaski.errors import OF_FILES, Error, NotFoundError, SpecError
 
 MAX_KNOWN = 10_000
 """Things that one loader tells apart."""
@@ -36,7 +36,10 @@ def bad_ids(bad: str | os.PathLike[str] | Sequence[str], source: str) -> list[st
         return list(bad)
     ids: dict[str, None] = {}
     lines = records = 0
-    with open(absolute_path(os.fspath(bad)), "rb") as file:
+    path = absolute_path(os.fspath(bad))
+    if not os.path.exists(path):
+        raise NotFoundError(f"bad is {bad!r}: there is no such file", file=path)
+    with open(path, "rb") as file:
         for line in file:
             lines += 1
             try:

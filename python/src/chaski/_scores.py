@@ -46,7 +46,7 @@ class Scores:
 
         Means change under the lock.
         """
-        if not 0 <= decay < 1:
+        if not (isinstance(decay, int | float) and 0 <= decay < 1):
             raise SpecError(f"decay is {decay!r}: it must be at least 0 and less than 1")
         self.folder = folder
         self.decay = decay
@@ -62,6 +62,13 @@ class Scores:
 
     def __len__(self) -> int:
         return len(self._means)
+
+    def __reduce__(self) -> Any:
+        """Refuses to be copied or pickled."""
+        raise TypeError(
+            "the scores of a loader cannot be pickled or copied: its state_dict names the file of "
+            "the means, and scores.means.copy() is an array of them"
+        )
 
     def __repr__(self) -> str:
         seen = np.count_nonzero(~np.isnan(self._means))
@@ -125,8 +132,21 @@ class Scores:
 
     def _checked(self, batch: Mapping[str, Any], loss: Any) -> tuple[Array, Array]:
         """Returns the samples and losses of a batch. Sample -1 is of a row that does not count."""
-        rows = np.asarray(as_array(batch["sample"]), np.int64).copy()
-        losses = np.asarray(as_array(loss), np.float64)
+        if not isinstance(batch, Mapping) or "sample" not in batch:
+            raise SpecError(
+                f"batch is {batch!r:.100}: it must be the dict that the loss was computed of, with "
+                '"sample": scores.add(batch, loss)'
+            )
+        given = as_array(batch["sample"])
+        if given.ndim != 1 or given.dtype.kind not in "iu" and given.size:
+            raise SpecError(f'batch["sample"] is {given!r:.100}: it must be one int for each row')
+        rows = np.array(given, np.int64)
+        try:
+            losses = np.asarray(as_array(loss), np.float64)
+        except (TypeError, ValueError):
+            raise SpecError(
+                f"loss is {loss!r:.100}: it must be numbers, one for each row"
+            ) from None
         if losses.shape != rows.shape:
             raise SpecError(
                 f"loss has the shape {losses.shape}: it must be ({len(rows)},), one for each row "

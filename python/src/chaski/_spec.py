@@ -171,7 +171,7 @@ def paths(source: object) -> list[Path]:
     if isinstance(source, Source):
         raise SpecError("a Source is part of a Mixture; give its members to load")
     if not isinstance(source, (os.PathLike, Sequence)):  # an iterator would be used up here
-        raise SpecError(f"source is {source!r}: it must be a path or a list of paths")
+        raise SpecError(f"source is {source!r:.200}: it must be a path or a list of paths")
     return listed("source", source)
 
 
@@ -398,4 +398,9 @@ def _load_stats(stats: StatsLike) -> dict[str, Any]:
     table = stats.get("fields", stats) if isinstance(stats, Mapping) else None
     if not isinstance(table, Mapping):
         raise SpecError(f"{shown}: it must be {_STATS}")
+    if wrong := [n for n, f in table.items() if not (isinstance(f, Mapping) and "bands" in f)]:
+        raise SpecError(
+            f"{shown}: {wrong[0]!r} is no field with bands: it must be {_STATS}; published numbers "
+            'are for a field: chaski.Field(normalize={"mean": [...], "std": [...]})'
+        )
     return {name: _numbers(f) for name, f in table.items()}

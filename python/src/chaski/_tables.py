@@ -50,6 +50,22 @@ def _is_rows(source: object) -> bool:
     return rows and all(isinstance(row, Mapping) for row in source)  # type: ignore[attr-defined]
 
 
+def _has_pixels(source: object) -> bool:
+    """Reports whether a source is an array of pixels, or holds arrays in place of paths."""
+
+    def axes(v: object) -> int:  # lists of lists are values of a column
+        if isinstance(v, list | tuple) and v and (inner := axes(v[0])):
+            return inner + 1
+        return len(getattr(v, "shape", ()))
+
+    if _is_rows(source):
+        return any(axes(v) > 1 for v in source[0].values())  # type: ignore[index]
+    if isinstance(source, Mapping):
+        return any(axes(column) > 2 for column in source.values())
+    table = hasattr(source, "__dataframe__") or hasattr(source, "columns")
+    return axes(source) > 1 and not table
+
+
 def _is_list(source: object) -> bool:
     """Reports whether a source is a list of rasters. One of containers the engine opens itself."""
     return (
@@ -120,6 +136,11 @@ class Files:
         Paths in the file are absolute: it lies elsewhere than the program runs. fields are those of
         the source, if they are not those of the spec.
         """
+        if _has_pixels(source):
+            raise SpecError(
+                "source has pixels in memory: write each image to a file, such as by "
+                'np.save("0.npy", image), and give the paths, or a table of them'
+            )
         fields = self._fields if fields is None else fields
         tolist = getattr(source, "tolist", getattr(source, "to_list", None))
         if tolist and len(getattr(source, "shape", ())) == 1:  # a Series, or an array of one axis

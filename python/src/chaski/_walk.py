@@ -19,7 +19,7 @@ from chaski._calls import raised
 from chaski._grpc import pb
 from chaski._ledger import Ledger
 from chaski._link import Link
-from chaski._plain import absolute, count
+from chaski._plain import absolute, as_path, count
 from chaski._ranks import Ranks, Together
 from chaski._run import Job, Moves, Run, resting
 from chaski._scores import Scores
@@ -232,6 +232,7 @@ class Walk:
         self, samples: int, folder: str | os.PathLike[str], decay: float, group: Any
     ) -> Scores:
         """See `chaski.Loader.scores`."""
+        as_path("folder", folder)
         link = self._link
         ranks = Ranks(link.rank, link.world_size, group)
         if (scores := self._scores) is None:
@@ -301,8 +302,7 @@ class Walk:
             )
         if isinstance(weights, Scores):
             folder = folder or weights.folder
-        if folder is None:
-            raise SpecError("folder is None: it must be where the file of the weights lies")
+        folder = as_path("folder", folder)
         n, write = self._writer(weights, (epoch, first), bool(ahead), ranks)
         early = bool(ahead) and self._takes(n, samples)
 
@@ -416,6 +416,10 @@ class Loop(Iterator[Batch]):
         self._run: Run | None = None
         with contextlib.suppress(UnavailableError):  # the first batch asks once more
             self._run = walk._start(self._mover)
+
+    def __reduce__(self) -> Any:
+        """Refuses to be copied or pickled."""
+        raise TypeError("a loop over a chaski.Loader cannot be pickled or copied")
 
     def __next__(self) -> Batch:
         walk = self._walk

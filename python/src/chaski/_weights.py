@@ -17,7 +17,7 @@ import numpy as np
 from chaski._files import sync_file, write_pieces
 from chaski._plain import as_array, optional
 from chaski._ranks import Array, Together
-from chaski.errors import SpecError
+from chaski.errors import NotFoundError, SpecError
 from chaski.order import Weights
 
 _MAGIC = b"CHSKROW1"
@@ -152,7 +152,9 @@ def at_once(file: File) -> Callable[[], File]:
 def read(weights: Any) -> Array:
     """Returns weights as an array of numbers: those of a file, or what is one already."""
     if isinstance(weights, str | os.PathLike):
-        path = os.fspath(weights)
+        path = os.path.expanduser(os.fspath(weights))
+        if not os.path.isfile(path):
+            raise NotFoundError(f"weights is {weights!r}: there is no such file", file=path)
         if path.endswith(".parquet"):
             pq = optional(
                 "pyarrow.parquet", "weights in Parquet need pyarrow (pip install pyarrow)"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -227,6 +228,7 @@ class _Dataset:
     """What both datasets share: they hold a loader, and leave it behind when they are copied."""
 
     _loader: Loader | None
+    _copied_in = 0  # the process that made this copy
 
     def _is_loader(self, o: MapOptions) -> bool:
         """Takes the source if it is a loader, and reports whether it is."""
@@ -240,10 +242,16 @@ class _Dataset:
         """The loader behind this dataset.
 
         Raises:
-            RuntimeError: this is a copy that was sent to another process.
+            RuntimeError: this is a copy, of this process or another one.
         """
         if self._loader is None:
             refuse_worker()
+            if self._copied_in == os.getpid():
+                raise RuntimeError(
+                    "this is a copy of a chaski dataset, whose loader stays with the first one: "
+                    "make another dataset of the same arguments, and load_state_dict what "
+                    "state_dict gives there"
+                )
             raise RuntimeError("a chaski dataset does not work in another process than its own")
         return self._loader
 
@@ -270,7 +278,7 @@ class _Dataset:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leaves the loader behind: a copy in a worker only explains why it does not work."""
-        return {**self.__dict__, "_loader": None, "_mover": None}
+        return {**self.__dict__, "_loader": None, "_mover": None, "_copied_in": os.getpid()}
 
 
 class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]):
