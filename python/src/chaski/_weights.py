@@ -69,7 +69,7 @@ class Changes:
     """The weights of a run, by the places from which they hold. Another thread may read them."""
 
     def __init__(self) -> None:
-        self._all: list[Change] = []  # by place; replaced as a whole
+        self._all: list[Change] = []  # by place
         self._forgot = False  # weights from before the first of them
 
     def add(self, change: Change, now: tuple[int, int]) -> None:
@@ -77,13 +77,11 @@ class Changes:
 
         Of those that held before the place where the run is now, the last ones are kept.
         """
-        place = change.place
-        earlier = self._all[: bisect_left(self._all, place, key=_place)]
-        later = self._all[bisect_right(self._all, place, key=_place) :]
-        known = [*earlier, change, *later]
+        known, place = self._all, change.place
+        first, end = (f(known, place, key=_place) for f in (bisect_left, bisect_right))
+        known[first:end] = [change]  # at once, for who reads
         if (past := bisect_right(known, now, key=_place)) > _MAX_PAST:
-            known, self._forgot = known[past - _MAX_PAST // 2 :], True
-        self._all = known
+            self._all, self._forgot = known[past - _MAX_PAST // 2 :], True
 
     def load(self, weights: Iterable[Weights]) -> None:
         """Takes the weights of a state."""
