@@ -91,7 +91,7 @@ def test_errors_where_the_system_keeps_no_exit_codes(tmp_path, binary):
         assert chaski.stats(tmp_path / "a.npy")["samples"] == 1
         with pytest.raises(chaski.NotFoundError, match="none.tif"):
             chaski.stats(tmp_path / "none.tif")
-        with pytest.raises(chaski.EngineError, match="none.tif: file: not found"):
+        with pytest.raises(chaski.NotFoundError, match="none.tif: file: not found"):
             chaski.pack(tmp_path / "none.tif", tmp_path / "o.tacozip")
         with pytest.raises(chaski.SpecError, match='form is "zz"'):
             chaski.pack(tmp_path / "a.npy", tmp_path / "o.tacozip", form="zz")

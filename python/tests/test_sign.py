@@ -106,7 +106,7 @@ def test_pack(store, tmp_path: Path) -> None:
     about = {"id": "c", "dataset_version": "1", "description": "d", "licenses": ["MIT"]}
     about |= {"providers": [{"name": "p"}], "tasks": ["other"]}
     rows = [{"id": str(k), "path": uri} for k, uri in enumerate(chips(url))]
-    with pytest.raises(chaski.EngineError, match="403"):
+    with pytest.raises(chaski.UnavailableError, match="403"):
         chaski.pack(rows, tmp_path / "a.tacozip", about)
     assert not (tmp_path / "a.tacozip").exists()
     chaski.sign(f"{url}/", lambda uri: {"query": SECRET})

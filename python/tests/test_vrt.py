@@ -489,7 +489,7 @@ def test_what_is_refused(tmp_path: Path, binary: Path, mosaic: Path) -> None:
                 assert chaski.read(path).shape == (1, 8, 8)  # without roots
     about = {"id": "x", "dataset_version": "1", "description": "x", "licenses": ["MIT"]}
     about |= {"providers": [{"name": "x"}], "tasks": ["other"]}
-    with pytest.raises(chaski.EngineError, match="of no use in a container"):
+    with pytest.raises(chaski.UnsupportedError, match="of no use in a container"):
         chaski.pack([{"id": "x", "path": mosaic}], tmp_path / "x.tacozip", about)
     with web(folder) as (url, _):
         vrt(path, 8, 8, "uint8", [source(str(secret))])
