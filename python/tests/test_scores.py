@@ -192,6 +192,11 @@ def test_a_resumed_run_has_the_same_means(tmp_path: Path) -> None:
         loader.load_state_dict(json.loads(state))
         with pytest.raises(chaski.StateError, match="other means"):
             loader.scores(tmp_path)
+    Path(json.loads(state)["scores"]["path"]).unlink()
+    with load() as loader:
+        loader.load_state_dict(json.loads(state))
+        with pytest.raises(chaski.NotFoundError, match="the means of the state"):
+            loader.scores(tmp_path)
     with pytest.raises(chaski.StateError, match="scores"):
         order.State.from_dict(json.loads(state) | {"scores": {"path": 1}})
 

@@ -49,7 +49,8 @@ def find_binary() -> str:
     if named:
         if not (os.path.isfile(named) and os.access(named, os.X_OK)):
             raise EngineError(f"CHASKI_BIN is {named}, which is not an executable file")
-        if _starts_us(named):
+        # What pip makes holds this text; in the ZIP of Windows it is stored.
+        if _is_script(named) and b"chaski._cli" in Path(named).read_bytes():
             raise EngineError(
                 f"CHASKI_BIN is {named}, the command of this package, which starts what CHASKI_BIN "
                 "names: unset it, or name the engine itself"
@@ -87,17 +88,6 @@ def _is_script(path: str) -> bool:
     """
     with open(path, "rb") as f:
         return f.read(2) == b"#!" or zipfile.is_zipfile(f)
-
-
-def _starts_us(path: str) -> bool:
-    """Reports whether path is the script that pip makes for the command of this package."""
-    if not _is_script(path):
-        return False
-    with open(path, "rb") as f:
-        if f.read(2) == b"#!":
-            return b"from chaski._cli import" in f.read(1 << 16)
-    with zipfile.ZipFile(path) as z:
-        return any(b"chaski._cli" in z.read(n) for n in z.namelist() if n == "__main__.py")
 
 
 class LocalEngine:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from chaski._files import write_hashed
 from chaski._plain import as_array
 from chaski._ranks import Array, Ranks
-from chaski.errors import SpecError, StateError
+from chaski.errors import NotFoundError, SpecError, StateError
 
 _log = logging.getLogger("chaski")
 
@@ -216,6 +216,8 @@ class Scores:
         Raises:
             StateError: the file is of other means than the state's, or of other samples.
         """
+        if not os.path.isfile(path):
+            raise NotFoundError(f"the means of the state, {path}, are not there", file=path)
         if os.path.getsize(path) != 16 + 4 * len(self):
             raise StateError(f"{path} has not the means of {len(self)} samples")
         digest, means = hashlib.sha256(), np.fromfile(path, "<f4", offset=16)
