@@ -3,6 +3,7 @@ package vector
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -17,6 +18,16 @@ var geometryKinds = map[string]uint32{"Point": 1, "LineString": 2, "Polygon": 3,
 
 // collectionKind is the type of WKB of a GeometryCollection.
 const collectionKind = 7
+
+// maxNested bounds collections of geometries inside collections, as package wkb does.
+const maxNested = 32
+
+// textGeometry is a geometry of GeoJSON (RFC 7946, section 3.1).
+type textGeometry struct {
+	Type        string          `json:"type"`
+	Coordinates json.RawMessage `json:"coordinates"`
+	Geometries  []textGeometry  `json:"geometries"`
+}
 
 // appendWKB appends a geometry as WKB. Its lists are read one number after the other, so a list of a few bytes takes no
 // memory. Parts without coordinates are left out.

@@ -22,9 +22,6 @@ import (
 // maxText bounds a GeoJSON file, which is read whole: a gigabyte takes some 20 s, and GeoParquet is made for more.
 const maxText = 1 << 30
 
-// maxNested bounds collections of geometries inside collections, as package wkb does.
-const maxNested = 32
-
 // textShapes are the shapes of a GeoJSON file, in memory as WKB. It is safe for concurrent use.
 type textShapes struct {
 	r    source.Reader
@@ -52,12 +49,6 @@ type feature struct {
 	Type       string          `json:"type"`
 	Geometry   json.RawMessage `json:"geometry"`
 	Properties json.RawMessage `json:"properties"`
-}
-
-type textGeometry struct {
-	Type        string          `json:"type"`
-	Coordinates json.RawMessage `json:"coordinates"`
-	Geometries  []textGeometry  `json:"geometries"`
 }
 
 // collection is a feature collection that is read.
@@ -390,8 +381,8 @@ func (c *collection) next(ctx context.Context, d *json.Decoder, f *feature) erro
 	return fault.WithPart(c.add(ctx, f), "feature "+strconv.Itoa(len(c.boxes)), fault.NoOffset)
 }
 
-// memory returns how many bytes a feature takes at most while it is read: its text three times and, for each geometry of
-// a collection, a structure that is up to three times in memory while the list around it grows.
+// memory returns how many bytes a feature takes at most while it is read: its text three times and, for each geometry
+// of a collection, a structure that is up to three times in memory while the list around it grows.
 func (f *feature) memory() int64 {
 	const geometry = 4 * 64
 	return 3*int64(len(f.Geometry)+len(f.Properties)) + geometry*int64(bytes.Count(f.Geometry, []byte("{")))

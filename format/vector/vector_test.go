@@ -236,7 +236,7 @@ func TestMemoryOfGeoJSON(t *testing.T) {
 			}
 			return nil
 		}})
-		// Shapes of 5 times the text, the text of the feature 3 times, and a structure for each geometry of a collection.
+		// Shapes of 5 times the text, the text of the feature 3 times, and a structure for each geometry.
 		least := int64(8 * len(geometry))
 		if name == "geometries" {
 			least = 2 * 64 * n
