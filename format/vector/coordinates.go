@@ -147,7 +147,10 @@ func (c *coordinateText) geometry(kind uint32) bool {
 	case 2:
 		return c.counted(c.position) > 0
 	case 3:
-		return c.counted(func() bool { return c.counted(c.position) >= 0 }) > 0
+		return c.counted(func() bool { // a ring, also an empty one
+			c.counted(c.position)
+			return true
+		}) > 0
 	}
 	return c.counted(func() bool { return c.geometry(kind - 3) }) > 0
 }

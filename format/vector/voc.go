@@ -36,8 +36,8 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 	decoder := xml.NewDecoder(text)
 	decoder.CharsetReader = latin
 	object, image := &vocObject{}, [3]string{} // what imageElements say
-	var path []string // of the element, below the object if there is one
-	inside := -1      // the depth of the object
+	var path []string                          // of the element, below the object if there is one
+	inside := -1                               // the depth of the object
 	root := ""
 	for {
 		text.next()

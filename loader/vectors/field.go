@@ -38,7 +38,7 @@ type field struct {
 	logger *slog.Logger
 	said   sync.Map // a vector.Remark that the log has
 	// image returns what the dataset calls the image of a row; nil before Own.
-	image func(ctx context.Context, row int64) (catalog.Value, error)
+	image  func(ctx context.Context, row int64) (catalog.Value, error)
 	beside elsewhere
 
 	// names are the classes that open found, sorted, if Vector.Classes has none.

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from conftest import nonempty
 from rasters import write
 from test_access import serving
 
@@ -138,6 +139,6 @@ def test_source_below_a_root(served, source):
     with chaski.connect(target, whole, **options, engine=chaski.Engine(token=token)) as loader:
         got = next(iter(loader))
     assert got.keys() == want.keys()
-    for name, value in want.items():
+    for name, value in nonempty(want.items()):
         if isinstance(value, np.ndarray):
             assert np.array_equal(got[name], value), name

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ SHIP = [("ship", BOX)]
 def read(data, tmp_path, vector, n=1) -> list[dict[str, Any]]:
     fields = {"image": "images/{id}.png", "y": vector}
     with chaski.load(data, fields=fields, batch_size=1, shuffle=False) as run:
-        return [b for b, _ in zip(run, range(n), strict=False)]
+        return list(itertools.islice(run, n))
 
 
 def of_one(data, tmp_path, form: str, text: str, **options) -> list[dict[str, Any]]:

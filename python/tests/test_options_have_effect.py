@@ -7,6 +7,7 @@ refused, or the log says what it does not do.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import time
 from collections.abc import Mapping
@@ -168,7 +169,7 @@ class Runs:
         options = {"batch_size": N, "shuffle": False, **options}
         try:
             with chaski.load(data.path, fields=fields, **options) as loader:
-                batches = [b for b, _ in zip(loader, range(2), strict=False)]
+                batches = list(itertools.islice(loader, 2))
                 return [flat(b) for b in batches], str(loader.fields), str(loader.classes)
         except (chaski.Error, TypeError, ValueError) as e:
             return type(e), str(e)
