@@ -540,8 +540,8 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			`bad_samples, base_path, batch_size, batches, bbox, bbox_crs, datetime, defaults, ` +
 			`dims, fields, geo, id_column, ` +
 			`id_list, last, length, missing, only, parts, per_batch, sampler, seed, shuffle, source, ` +
-			`sources, split, stats, strata, tables, take, temperature, time, timestamp, until, use, version, ` +
-			`where, windows`,
+			`sources, split, stats, strata, strict, tables, take, temperature, time, timestamp, until, use, ` +
+			`version, where, windows`,
 		`{"fields":[{"name":"a","bands":true}]}`:      `field "a": bands is true: it must be a list`,
 		`{"fields":[{"name":"a","bands":[0,"B"]}]}`:   `field "a": bands[1] is "B": it must be a whole number`,
 		`{"fields":[{"name":"a","sizes":{"p":1.5}}]}`: `field "a": sizes.p is 1.5: it must be a whole number`,
