@@ -61,6 +61,7 @@ LOAD: dict[str, dict[str, Any]] = {
     "fill": {"pixels": Pixels(fill=3.0, pad=True), "window": 20},
     "pad": {"pixels": Pixels(pad=True), "window": 20}, "clip": {"pixels": Pixels(clip=True)},
     "validity": {"pixels": Pixels(validity="ok")}, "augment": {"pixels": Pixels(augment="flips")},
+    "strict": {"pixels": Pixels(strict=True)},
     "windows": {"pixels": Pixels(windows=True)}, "geo": {"pixels": Pixels(geo=True)},
     "normalize": {"normalize": {"mean": [1.0], "std": [2.0]}}, "stats": {"stats": {"image": {}}},
     "window": {"window": 8}, "seed": {"seed": 5, "shuffle": True}, "shuffle": {"shuffle": True},
@@ -76,7 +77,8 @@ LOAD: dict[str, dict[str, Any]] = {
     "timestamp": {"rows": Rows(timestamp=1000)}, "ids": {"rows": Rows(ids=["1", "2"])},
     "id_column": {"rows": Rows(id_column="num")}, "tables": {"tables": {"t.csv": "none"}},
 }  # fmt: skip
-"""Arguments of load. on_bad and missing cannot matter: no sample is bad, or lacks a file."""
+"""Arguments of load. NO_CAUSE cannot matter: no sample is bad, or lacks a file or a chunk."""
+NO_CAUSE = {"on_bad", "missing", "strict"}
 
 
 @dataclasses.dataclass
@@ -255,7 +257,7 @@ def test_options_of_shapes(datasets, caplog, form) -> None:
 @pytest.mark.parametrize("source", SOURCES)
 def test_options_of_load(datasets, caplog, source) -> None:
     runs, silent = Runs(datasets, caplog), []
-    for option in LOAD.keys() - {"on_bad", "missing"}:
+    for option in LOAD.keys() - NO_CAUSE:
         given = LOAD[option]
         plain: dict[str, Any] = {}
         if option in ("last", "fill", "seed"):

@@ -221,8 +221,11 @@ def values(loader: chaski.Loader) -> tuple[list[int], list[int]]:
 def test_a_link_to_nothing_is_named(tmp_path, binary) -> None:
     write(tmp_path / "a.tif", 1)
     (tmp_path / "b.tif").symlink_to("nowhere.tif")
-    with pytest.raises(chaski.NotFoundError, match=r"b\.tif: file"):
-        chaski.load(tmp_path, batch_size=1)
+    with (
+        chaski.load(tmp_path, batch_size=1) as loader,
+        pytest.raises(chaski.NotFoundError, match=r"b\.tif: file"),
+    ):
+        list(loader)
 
 
 @pytest.mark.parametrize("name", ["x.tar.gz", "x.tgz", "x.csv.gz", "x.tar.xz", "x.tar.bz2"])
