@@ -95,8 +95,7 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 		runs: p.runs}
 	if cv.toNum == kernel.F32 {
 		work.floats, _ = cast.Of[float32](dst.Data)
-		work.stream = cv.affine && !cv.clip && len(dst.Data) >= streamed &&
-			(blk.StrideX == 1 || kernel.Gathers(cv.fromSize, blk.StrideX))
+		work.stream = !cv.clip && len(dst.Data) >= streamed
 	}
 	if work.stream {
 		// Streamed stores are not ordered, so another process could otherwise see the batch
@@ -126,6 +125,7 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 // tensor's first element.
 func (p *blockPlace) convertRuns(bands, rows loop, base, first int, turned bool) (nodata int) {
 	work := job{blockPlace: *p}
+	work.stream = p.stream && p.cv.affine && (p.strideX == 1 || p.gathers)
 	if turned {
 		return work.turnBox(bands, rows, base, first)
 	}
