@@ -16,8 +16,8 @@ import (
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store"
+	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/store/hdf5"
-	"github.com/chaski-eo/chaski/store/zarr"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
@@ -55,7 +55,7 @@ func readAll(t *testing.T, b []byte) {
 			t.Fatalf("an error without a kind: %v", err)
 		}
 	}
-	node, err := hdf5.Open(ctx, one, "a.h5", zarr.Options{MaxChunk: 1 << 20, MaxMeta: 16 << 20})
+	node, err := hdf5.Open(ctx, one, "a.h5", arrays.Options{MaxChunk: 1 << 20, MaxMeta: 16 << 20})
 	if known(err); err != nil {
 		return
 	}
@@ -92,7 +92,7 @@ func TestOthers(t *testing.T) {
 		"\x0e\x03\x13\x01....": fault.Unsupported, "nothing": fault.Corrupt, "": fault.Corrupt,
 		"\x89HDF\r\n\x1a\n\x09": fault.Unsupported, "\x89HDF\r\n\x1a\n\x00": fault.Corrupt} {
 		one := source.OpenOne(func(context.Context) (source.Reader, error) { return &corpus.Mem{B: []byte(text)}, nil })
-		_, err := hdf5.Open(context.Background(), one, "a.h5", zarr.Options{})
+		_, err := hdf5.Open(context.Background(), one, "a.h5", arrays.Options{})
 		if fault.KindOf(err) != want {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -118,7 +118,7 @@ func TestRemote(t *testing.T) {
 	if kind, err := store.Of(ctx, o, uri); err != nil || kind != hdf5.Kind {
 		t.Fatalf("%v, %v", kind, err)
 	}
-	node, err := hdf5.Open(ctx, o, uri, zarr.Options{})
+	node, err := hdf5.Open(ctx, o, uri, arrays.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestRemote(t *testing.T) {
 	}
 	before := requests.Load()
 	a := raster.Arrays()[0]
-	compare(t, zarr.Member{Path: "layouts/tree", Array: a}, expected["layouts_latest.h5"]["layouts/tree"])
+	compare(t, arrays.Member{Path: "layouts/tree", Array: a}, expected["layouts_latest.h5"]["layouts/tree"])
 	if n := before; n > 30 {
 		t.Errorf("%d requests to open a file of 250 KB", n)
 	}

@@ -1,5 +1,5 @@
-// Package hdf5 opens HDF5 and NetCDF-4 files as groups of arrays, as store/zarr reads them: what a chunk index leads to
-// are chunks of a regular grid there, too.
+// Package hdf5 opens HDF5 and NetCDF-4 files as groups of arrays, as store/arrays has them: what a chunk index leads to
+// are chunks of a regular grid.
 //
 // Dimensions are named by dimension scales, as netCDF-4 and h5py write them, or by labels of dimensions.
 package hdf5
@@ -14,11 +14,11 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store"
-	"github.com/chaski-eo/chaski/store/zarr"
+	"github.com/chaski-eo/chaski/store/arrays"
 )
 
 // Kind is the kind of the paths of HDF5 files.
-var Kind = zarr.Register(store.Kind{Noun: "an HDF5 file", Named: Named, Is: Is, Files: magic.HDF5}, Open)
+var Kind = arrays.Register(store.Kind{Noun: "an HDF5 file", Named: Named, Is: Is, Files: magic.HDF5}, Open)
 
 // Named reports whether a path has the extension of HDF5 or NetCDF-4. Only such remote paths are looked at.
 func Named(p source.Path) bool {

@@ -17,12 +17,12 @@ import (
 	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/zarr"
+	"github.com/chaski-eo/chaski/store/arrays"
 )
 
 // opened is an HDF5 file that becomes a group of arrays.
 type opened struct {
-	*zarr.File
+	*arrays.Node
 	open   source.Opener
 	uri    string
 	object source.Known
@@ -33,7 +33,7 @@ type opened struct {
 }
 
 // Open opens an HDF5 file as a group, or with FILE::PATH a group or an array in it.
-func Open(ctx context.Context, o source.Opener, uri string, opt zarr.Options) (*zarr.Node, error) {
+func Open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) (*arrays.Node, error) {
 	name, inside, _ := source.Split(uri)
 	node, err := openFile(ctx, o, name, opt)
 	if err != nil {
@@ -46,7 +46,7 @@ func Open(ctx context.Context, o source.Opener, uri string, opt zarr.Options) (*
 }
 
 // openFile reads the tree of a file.
-func openFile(ctx context.Context, o source.Opener, uri string, opt zarr.Options) (*zarr.Node, error) {
+func openFile(ctx context.Context, o source.Opener, uri string, opt arrays.Options) (*arrays.Node, error) {
 	r, err := o.Open(ctx, uri)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func openFile(ctx context.Context, o source.Opener, uri string, opt zarr.Options
 	}
 	made := &opened{open: o, uri: uri, object: source.Known{Size: r.Size(), ETag: source.ETag(r)},
 		names: map[uint64]string{}, ids: map[int64]string{}, made: map[*format.Node]*node{}}
-	made.File = zarr.NewFile(ctx, o, uri, opt)
+	made.Node = arrays.New(ctx, o, uri, nil, opt)
 	made.tree, err = format.Open(ctx, r, func(n int64) error { return made.Charge(ctx, n) })
 	if err != nil {
 		made.Drop()
@@ -73,7 +73,8 @@ func openFile(ctx context.Context, o source.Opener, uri string, opt zarr.Options
 			return nil, err
 		}
 	}
-	return made.Node(made.tree.Version), nil
+	made.Format = made.tree.Version
+	return made.Node, nil
 }
 
 // notHDF5 says what a file with the name of an HDF5 file is.
@@ -124,11 +125,12 @@ func (o *opened) scales() {
 
 // node is what a node of the file becomes, under each of its paths.
 type node struct {
-	array *zarr.Foreign
-	texts func(ctx context.Context, data []byte) ([]string, error)
-	attrs map[string]json.RawMessage
-	skip  bool
-	err   error
+	array  *arrays.Meta
+	chunks *chunkFinder
+	texts  arrays.Texts
+	attrs  arrays.Object
+	skip   bool
+	err    error
 	// pixels is set if the node may be images, so an error of it is no reason to pass it over.
 	pixels bool
 }
@@ -138,7 +140,7 @@ func (o *opened) add(ctx context.Context, p string, n *format.Node) error {
 	made := o.made[n]
 	if made == nil {
 		made = &node{err: n.Err, skip: isPlaceholder(n), pixels: n.Err != nil && !n.NamedType}
-		var attrs map[string]json.RawMessage
+		var attrs arrays.Object
 		var err error
 		if n.Err == nil && !made.skip {
 			attrs, err = o.attributes(ctx, n)
@@ -159,9 +161,10 @@ func (o *opened) add(ctx context.Context, p string, n *format.Node) error {
 				d.Type = &typ
 			}
 			made.texts = o.texts(&d)
-			made.array, made.err = o.array(p, n, &format.Datatype{Class: format.Fixed, Size: 1}, !characters, attrs)
+			number := &format.Datatype{Class: format.Fixed, Size: 1}
+			made.array, made.chunks, made.err = o.array(p, n, number, !characters, attrs)
 		default:
-			made.array, made.err = o.array(p, n, n.Dataset.Type.Number(), false, attrs)
+			made.array, made.chunks, made.err = o.array(p, n, n.Dataset.Type.Number(), false, attrs)
 			made.pixels = len(n.Dataset.Shape) > 1 && n.Dataset.Type.Class != format.Reference
 		}
 		o.made[n] = made
@@ -169,19 +172,18 @@ func (o *opened) add(ctx context.Context, p string, n *format.Node) error {
 	switch {
 	case made.skip:
 	case made.err != nil:
-		o.Broken(p, made.err, made.pixels, made.attrs)
+		o.PutBroken(p, made.err, made.pixels, made.attrs)
 	case made.array == nil:
-		o.Group(p, made.attrs)
-	case made.texts != nil:
-		o.Texts(p, *made.array, o.object, made.texts)
+		o.PutGroup(p, made.attrs)
 	default:
-		o.Array(p, *made.array, o.object)
+		meta := *made.array
+		o.PutArray(p, &meta, made.chunks, made.texts)
 	}
 	return ctx.Err()
 }
 
 // texts returns what makes strings of the elements of a dataset, which lie in them or, of any length, where they say.
-func (o *opened) texts(d *format.Dataset) func(ctx context.Context, data []byte) ([]string, error) {
+func (o *opened) texts(d *format.Dataset) arrays.Texts {
 	return func(ctx context.Context, data []byte) ([]string, error) {
 		r, err := source.OpenKnown(ctx, o.open, o.uri, o.object)
 		if err != nil {
@@ -203,14 +205,14 @@ const datasetPart = "dataset"
 
 // array describes a dataset as an array of numbers. With split the numbers of an element are a last dimension.
 func (o *opened) array(p string, n *format.Node, number *format.Datatype, split bool,
-	attrs map[string]json.RawMessage) (*zarr.Foreign, error) {
+	attrs arrays.Object) (*arrays.Meta, *chunkFinder, error) {
 	d := n.Dataset
 	if number == nil {
-		return nil, fault.New(fault.Unsupported, datasetPart,
+		return nil, nil, fault.New(fault.Unsupported, datasetPart,
 			"elements of type %v of %d bytes: arrays of numbers and booleans are read", d.Type.Class, d.Type.Size)
 	}
 	if d.Null {
-		return nil, fault.New(fault.Unsupported, datasetPart, "it has no elements (a null dataspace)")
+		return nil, nil, fault.New(fault.Unsupported, datasetPart, "it has no elements (a null dataspace)")
 	}
 	shape, chunks := d.Shape, d.Chunked()
 	if n := int64(d.Type.Size / number.Size); split {
@@ -219,7 +221,7 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 			chunks = append(slices.Clip(chunks), n)
 		}
 	}
-	made := &zarr.Foreign{Shape: shape, Chunks: chunks, Bool: d.Type.Bool,
+	made := &arrays.Meta{Shape: shape, Chunks: chunks, Bool: d.Type.Bool,
 		Big: number.Big && number.Size > 1, Fill: make([]byte, number.Size), Attrs: attrs}
 	if len(shape) == len(d.Shape) {
 		made.Names = o.dimensions(p, n)
@@ -235,24 +237,33 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 	if made.Big {
 		slices.Reverse(made.Fill)
 	}
+	text := []any{} // of the filters, for the fingerprint
 	for _, f := range d.Filters {
 		name, ok := filters[f.ID]
 		if !ok {
-			return nil, fault.New(fault.Unsupported, datasetPart,
+			return nil, nil, fault.New(fault.Unsupported, datasetPart,
 				"filter %d (%s): deflate, shuffle, fletcher32, lzf, blosc and zstd are read", f.ID, f.Name)
 		}
-		filter := zarr.Filter{Name: name, Size: d.Type.Size}
+		size := d.Type.Size
 		if f.ID == format.Shuffle && len(f.Data) > 0 && f.Data[0] <= math.MaxUint16 {
-			filter.Size = int(f.Data[0])
+			size = int(f.Data[0])
+		}
+		filter := arrays.Filter{Name: name, Codec: name}
+		if f.ID == format.Shuffle {
+			filter.Conf = arrays.Object{"elementsize": strconv.AppendInt(nil, int64(size), 10)}
 		}
 		made.Filters = append(made.Filters, filter)
+		text = append(text, struct {
+			Name string
+			Size int
+		}{name, size})
 	}
-	made.Text = fmt.Sprint(p, shape, made.Chunks, made.DType, made.Big, made.Fill, made.Filters)
+	made.Text = fmt.Sprint(p, shape, made.Chunks, made.DType, made.Big, made.Fill, text)
 	finder := &chunkFinder{o: o, d: d, shape: shape, size: int64(number.Size)}
 	if made.Chunks == nil {
 		inline, err := finder.lay()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		made.Chunks = append(pieces(d.Shape, d.Type.Size), shape[len(d.Shape):]...)
 		if inline {
@@ -263,8 +274,7 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 	for i, side := range made.Chunks {
 		finder.grid = append(finder.grid, (shape[i]+side-1)/side)
 	}
-	made.Find, made.Prepare = finder.find, finder.prepare
-	return made, nil
+	return made, finder, nil
 }
 
 // filters are the filters that are read, as codecs.
@@ -326,8 +336,8 @@ func (o *opened) dimensions(p string, n *format.Node) []string {
 }
 
 // attributes returns the attributes of a node as JSON, whose bytes are charged.
-func (o *opened) attributes(ctx context.Context, n *format.Node) (map[string]json.RawMessage, error) {
-	out := map[string]json.RawMessage{}
+func (o *opened) attributes(ctx context.Context, n *format.Node) (arrays.Object, error) {
+	out := arrays.Object{}
 	for i := range n.Attrs {
 		a := &n.Attrs[i]
 		if hidden(a.Name) {
@@ -417,8 +427,8 @@ func (f *chunkFinder) lay() (inline bool, err error) {
 	return f.inline != nil, err
 }
 
-// prepare implements zarr.Foreign.Prepare.
-func (f *chunkFinder) prepare(ctx context.Context) error {
+// Prepare implements arrays.Chunks.
+func (f *chunkFinder) Prepare(ctx context.Context) error {
 	_, err := f.read(ctx)
 	return err
 }
@@ -439,10 +449,10 @@ func (f *chunkFinder) read(ctx context.Context) (*format.Chunks, error) {
 	})
 }
 
-// find implements zarr.Foreign.Find.
-func (f *chunkFinder) find(ctx context.Context, at []int64) (chunk.Stored, error) {
+// Find implements arrays.Chunks.
+func (f *chunkFinder) Find(ctx context.Context, at []int64) (chunk.Stored, error) {
 	if f.d.Chunked() == nil {
-		return f.side(at), nil
+		return f.stored(f.side(at)), nil
 	}
 	index, err := f.read(ctx)
 	if err != nil {
@@ -453,7 +463,13 @@ func (f *chunkFinder) find(ctx context.Context, at []int64) (chunk.Stored, error
 		number = number*n + at[d]
 	}
 	c, ok := index.Find(number)
-	return chunk.Stored{Absent: !ok, At: chunk.Range{Off: c.Off, Len: c.Size}, Skip: c.Skip}, nil
+	return f.stored(chunk.Stored{Absent: !ok, At: chunk.Range{Off: c.Off, Len: c.Size}, Skip: c.Skip}), nil
+}
+
+// stored adds the file to a place in it.
+func (f *chunkFinder) stored(s chunk.Stored) chunk.Stored {
+	s.URI, s.Size, s.ETag = f.o.uri, f.o.object.Size, f.o.object.ETag
+	return s
 }
 
 // side returns where a piece of elements lies that are side by side.

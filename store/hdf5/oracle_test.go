@@ -13,8 +13,8 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/store/hdf5"
-	"github.com/chaski-eo/chaski/store/zarr"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -29,9 +29,9 @@ type dataset struct {
 }
 
 // open opens a file of the corpus, or another one.
-func open(t testing.TB, name string) *zarr.Node {
+func open(t testing.TB, name string) *arrays.Node {
 	t.Helper()
-	node, err := hdf5.Open(context.Background(), &openers.Files{}, name, zarr.Options{})
+	node, err := hdf5.Open(context.Background(), &openers.Files{}, name, arrays.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func open(t testing.TB, name string) *zarr.Node {
 }
 
 // read returns all elements of an array.
-func read(ctx context.Context, a *zarr.Array) ([]byte, error) {
+func read(ctx context.Context, a *arrays.Array) ([]byte, error) {
 	size := int64(a.DType.Size())
 	strides := make([]int64, len(a.Shape))
 	for d := len(a.Shape) - 1; d >= 0; d-- {
@@ -87,7 +87,7 @@ func TestH5py(t *testing.T) {
 }
 
 // compare compares a dataset with what h5py reads.
-func compare(t *testing.T, m zarr.Member, want *dataset) {
+func compare(t *testing.T, m arrays.Member, want *dataset) {
 	t.Helper()
 	if want == nil {
 		if fault.KindOf(m.Err) != fault.Unsupported {

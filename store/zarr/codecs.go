@@ -8,99 +8,43 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/num"
+	"github.com/chaski-eo/chaski/store/arrays"
 )
 
-// chain collects the steps of codecs in the order in which they encode.
-type chain struct {
-	m     *Meta
-	cells int64 // of a chunk, -1 if too many: Meta.chunkBytes refuses it later
-	size  int   // bytes so far; -1 after a compressor
-	steps []decodeStep
-}
+// not2 are codecs that version 2 lacks, not3 those that version 3 does not have as codecs of numcodecs, and own3 those
+// that it has itself.
+var (
+	not2 = []string{"lzf", "crc32c"}
+	not3 = []string{"lzf", "crc32c", "delta", "fixedscaleoffset"}
+	own3 = []string{"zstd", "gzip", "blosc", "crc32c"}
+)
 
-func newChain(m *Meta) *chain {
-	// 2^40 only keeps products within an int64; the limit of decoded bytes is lower.
-	chained := &chain{m: m, cells: cells(m.Chunks, 1<<40)}
-	chained.size = max(int(chained.cells), 0) * m.DType.Size()
-	return chained
-}
-
-// maxCodecs bounds the codecs of one chunk, since each may go over all its bytes. Writers chain up to four.
-const maxCodecs = 16
-
-// checkChain returns an error if codecs are too many.
-func checkChain(n int) error {
-	if n > maxCodecs {
-		return fault.New(fault.Limit, metaPart, "%d codecs of a chunk, at most %d", n, maxCodecs)
+// tooMany returns an error if a chunk has too many codecs.
+func tooMany(list []named) error {
+	if len(list) > arrays.MaxCodecs {
+		return fault.New(fault.Limit, arrays.MetaPart, "%d codecs of a chunk, at most %d", len(list), arrays.MaxCodecs)
 	}
 	return nil
 }
 
-// add adds the step of a codec, whose decoded size is the size so far.
-func (c *chain) add(name string, kind *codecKind, conf jsonObject) error {
-	added := decodeStep{name: name, codecKind: kind, size: c.size}
-	if c.size < 0 && kind.compresses {
-		return unsupported("codec %q around another compressor", name)
-	}
-	// Only a checksum may be around a compressor, because it needs no size of its input.
-	if c.size < 0 && kind.sum == nil {
-		return unsupported("codec %q around a compressor", name)
-	}
-	if kind.configure != nil {
-		if err := kind.configure(c, &added, conf); err != nil {
-			return err
-		}
-	}
-	c.steps, c.size = append(c.steps, added), added.stored()
-	return nil
-}
-
-// add2 adds a codec of version 2.
-func (c *chain) add2(id string, conf jsonObject) error {
-	switch kind := codecs[id]; {
-	case kind != nil:
-		return c.add(id, kind, conf)
-	case id == "bitround", id == "quantize" && conf.text("dtype") == conf.text("astype"):
-		return nil // it changed the values when the chunk was written, and kept their type: decoding does nothing
-	}
-	return unsupported("codec %q", id)
-}
-
-// add3 adds a codec of version 3 from bytes to bytes.
-func (c *chain) add3(n named) error {
+// filter3 adds a codec of version 3 from bytes to bytes.
+func (m *meta) filter3(n named) error {
 	id, numcodecs := strings.CutPrefix(n.name, "numcodecs.")
-	kind := codecs[id]
-	if n.name == "crc32c" {
-		kind, numcodecs = crc32cCodec, true
-	}
-	if kind == nil || kind.only2 || !numcodecs && !kind.standard {
+	if numcodecs && slices.Contains(not3, id) || !numcodecs && !slices.Contains(own3, id) {
 		return unsupported("codec %q", n.name)
 	}
-	return c.add(n.name, kind, n.conf)
-}
-
-// decoding returns the steps in the order in which they decode. big says that samples are big-endian.
-func (c *chain) decoding(big bool) []decodeStep {
-	var out []decodeStep
-	for _, s := range slices.Backward(c.steps) {
-		out = append(out, s)
-	}
-	if big {
-		size := c.m.DType.Size()
-		out = append(out, decodeStep{name: "bytes", codecKind: swapCodec, size: max(int(c.cells), 0) * size,
-			elem: size})
-	}
-	return out
+	m.Filters = append(m.Filters, arrays.Filter{Name: n.name, Codec: id, Conf: n.conf})
+	return nil
 }
 
 // maxShardLevels bounds shards in shards: writers use one, tests two.
 const maxShardLevels = 4
 
 // codecs3 makes the steps of version 3, and the levels of shards.
-func (m *Meta) codecs3(list []named) error {
-	m.order = num.Range[int](0, len(m.Shape))
+func (m *meta) codecs3(list []named) error {
+	m.Order = num.Range[int](0, len(m.Shape))
 	for i := 0; ; i++ {
-		if err := checkChain(len(list)); err != nil {
+		if err := tooMany(list); err != nil {
 			return err
 		}
 		for _, n := range list {
@@ -124,15 +68,15 @@ func (m *Meta) codecs3(list []named) error {
 }
 
 // shard adds a level of shards and returns the codecs inside.
-func (m *Meta) shard(conf jsonObject) (inside []named, err error) {
+func (m *meta) shard(conf arrays.Object) (inside []named, err error) {
 	level := shardLevel{}
 	var index []named
-	if err := cmp.Or(conf.need("chunk_shape", &level.inner), conf.need("codecs", &inside),
-		conf.need("index_codecs", &index)); err != nil {
+	if err := cmp.Or(conf.Need("chunk_shape", &level.inner), conf.Need("codecs", &inside),
+		conf.Need("index_codecs", &index)); err != nil {
 		return nil, err
 	}
 	var place string
-	if _, err := conf.get("index_location", &place); err != nil {
+	if _, err := conf.Get("index_location", &place); err != nil {
 		return nil, err
 	}
 	switch place {
@@ -142,7 +86,7 @@ func (m *Meta) shard(conf jsonObject) (inside []named, err error) {
 	default:
 		return nil, corrupt("index_location %q", place)
 	}
-	if err := checkShape(m.Chunks, level.inner); err != nil {
+	if err := arrays.CheckShape(m.Chunks, level.inner); err != nil {
 		return nil, err
 	}
 	for d, side := range m.Chunks {
@@ -174,9 +118,9 @@ func (m *Meta) shard(conf jsonObject) (inside []named, err error) {
 }
 
 // endian parses the configuration of the codec bytes, and reports whether samples of size bytes are big-endian.
-func endian(conf jsonObject, size int) (big bool, err error) {
+func endian(conf arrays.Object, size int) (big bool, err error) {
 	var order string
-	ok, err := conf.get("endian", &order)
+	ok, err := conf.Get("endian", &order)
 	switch {
 	case err != nil:
 		return false, err
@@ -189,9 +133,8 @@ func endian(conf jsonObject, size int) (big bool, err error) {
 }
 
 // chain3 makes the steps of the codecs of a chunk: transposes, bytes, then what works on bytes.
-func (m *Meta) chain3(list []named) error {
-	chained := newChain(m)
-	big, seen := false, false
+func (m *meta) chain3(list []named) error {
+	seen := false
 	for _, codec := range list {
 		var err error
 		switch {
@@ -199,9 +142,9 @@ func (m *Meta) chain3(list []named) error {
 			err = m.transpose(codec.conf)
 		case codec.name == "bytes" && !seen:
 			seen = true
-			big, err = endian(codec.conf, m.DType.Size())
+			m.Big, err = endian(codec.conf, m.DType.Size())
 		case seen:
-			err = chained.add3(codec)
+			err = m.filter3(codec)
 		default:
 			err = unsupported("codec %q", codec.name)
 		}
@@ -212,35 +155,34 @@ func (m *Meta) chain3(list []named) error {
 	if !seen {
 		return corrupt("no codec from numbers to bytes among %q", m.Codecs)
 	}
-	m.steps = chained.decoding(big)
-	return nil
+	return m.Check()
 }
 
 // transpose applies the codec transpose: dimension i of its output is dimension order[i] of its input.
-func (m *Meta) transpose(conf jsonObject) error {
+func (m *meta) transpose(conf arrays.Object) error {
 	var order []int
 	if raw := conf["order"]; len(raw) > 0 && raw[0] == '"' { // drafts of version 3 had "C" and "F"
 		var letter string
 		if err := json.Unmarshal(raw, &letter); err != nil || letter != "C" && letter != "F" {
 			return corrupt("order %.40q of the codec transpose", raw)
 		}
-		order = num.Range[int](0, len(m.order))
+		order = num.Range[int](0, len(m.Order))
 		if letter == "F" {
 			slices.Reverse(order)
 		}
-	} else if err := conf.need("order", &order); err != nil {
+	} else if err := conf.Need("order", &order); err != nil {
 		return err
 	}
-	if len(order) != len(m.order) {
-		return corrupt("order %v of the codec transpose for %d dimensions", order, len(m.order))
+	if len(order) != len(m.Order) {
+		return corrupt("order %v of the codec transpose for %d dimensions", order, len(m.Order))
 	}
 	next, used := make([]int, len(order)), make([]bool, len(order))
 	for i, d := range order {
 		if d < 0 || d >= len(order) || used[d] {
 			return corrupt("order %v of the codec transpose", order)
 		}
-		used[d], next[i] = true, m.order[d]
+		used[d], next[i] = true, m.Order[d]
 	}
-	m.order = next
+	m.Order = next
 	return nil
 }

@@ -2,12 +2,12 @@ package zarr
 
 import (
 	"bytes"
-	"context"
-	"encoding/binary"
 	"math"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/arrays"
+	"github.com/chaski-eo/chaski/tools/testkit/folder"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
 )
@@ -35,7 +35,8 @@ func TestTaken(t *testing.T) {
 					}
 					_, _ = parse3(v)
 					_, _ = parse2(v, v)
-					_, _ = (&Node{}).open3(t.Context(), v), (&Node{}).consolidated2(t.Context(), v)
+					_ = open3(t.Context(), arrays.New(t.Context(), nil, "a", tree{}, arrays.Options{}), v)
+					_ = consolidated2(t.Context(), arrays.New(t.Context(), nil, "a", tree{}, arrays.Options{}), v)
 				})
 			}
 		}
@@ -60,72 +61,47 @@ func FuzzMetadata(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var v jsonObject
+		var v arrays.Object
 		var err error
 		taken.Check(t, len(b), taken.Factor, func() { v, err = parseObject(b) })
 		kinded(t, err)
 		if err != nil {
 			return
 		}
-		for _, open := range [...]func(context.Context, jsonObject) error{(&Node{}).open3, (&Node{}).consolidated2} {
-			kinded(t, open(t.Context(), v))
+		begin := func() *arrays.Node {
+			return arrays.New(t.Context(), folder.OneFile(b), "a", tree{}, arrays.Options{MaxChunk: 1 << 16})
 		}
-		for _, parse := range [...]func() (*Meta, error){
-			func() (*Meta, error) { return parse2(v, v) },
-			func() (*Meta, error) { return parse3(v) },
+		kinded(t, open3(t.Context(), begin(), v))
+		kinded(t, consolidated2(t.Context(), begin(), v))
+		for _, parse := range [...]func() (*meta, error){
+			func() (*meta, error) { return parse2(v, v) },
+			func() (*meta, error) { return parse3(v) },
 		} {
 			m, err := parse()
 			kinded(t, err)
 			if err != nil {
 				continue
 			}
-			a := newArray(nil, "a", "", m, Options{MaxChunk: 1 << 16})
-			if x, err := single(a.Images("")); err == nil {
-				g := x.grid
-				if err := g.Validate(-1, 1<<16); err == nil {
-					x.Index(0)
+			n := begin()
+			a := newArray(n, "a", "", m)
+			n.Array = a
+			if images, err := a.Images(""); err == nil {
+				if g := images.Grid(); g.Validate(-1, 1<<16) == nil {
+					_, err := n.Raster(t.Context(), "", "", "")
+					kinded(t, err)
 				}
 			} else {
 				kinded(t, err)
 			}
-			for i := range a.shards {
-				_, _, err := a.shards[i].indexSize()
+			for i := range m.shards {
+				_, _, err := m.shards[i].indexSize()
 				kinded(t, err)
 			}
-			if a.bytes > 0 {
-				// Any bytes are a chunk, or are refused.
-				kinded(t, new(chunkDecoder).chunk(make([]byte, a.bytes), b, a.steps))
-			}
-			(&Node{Array: a}).Place(t.Context(), a)
+			// Any bytes are a chunk or the index of a shard, or are refused.
+			_, err = a.Verify(t.Context(), 1)
+			kinded(t, err)
+			n.Place(t.Context(), a)
 		}
-	})
-}
-
-// FuzzBlosc: a container of any content fills what it was asked for, or is refused.
-func FuzzBlosc(f *testing.F) {
-	for codec := range byte(6) {
-		for _, flags := range [...]byte{0, bloscShuffle, bloscBits, bloscCopy, bloscWhole} {
-			b := make([]byte, bloscHeader, 256)
-			b[0], b[1], b[2], b[3] = 2, 1, flags|codec<<5, 2
-			binary.LittleEndian.PutUint32(b[4:], 64)
-			binary.LittleEndian.PutUint32(b[8:], 64)
-			b = binary.LittleEndian.AppendUint32(b, bloscHeader+4)
-			b = binary.LittleEndian.AppendUint32(b, 64)
-			b = append(b, bytes.Repeat([]byte{31, 1, 2, 200}, 16)...)
-			binary.LittleEndian.PutUint32(b[12:], uint32(len(b)))
-			f.Add(b)
-		}
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) < bloscHeader {
-			return
-		}
-		n := min(binary.LittleEndian.Uint32(b[4:]), 1<<16)
-		kinded(t, new(chunkDecoder).unblosc(make([]byte, n), b))
-		binary.LittleEndian.PutUint32(b[12:], uint32(len(b))) // so that most inputs reach the blocks
-		kinded(t, new(chunkDecoder).unblosc(make([]byte, n), b))
-		dst := make([]byte, 300)
-		unBloscLZ(dst, b)
 	})
 }
 
@@ -153,7 +129,7 @@ func FuzzShardIndex(f *testing.F) {
 }
 
 // parseObject parses a JSON object, after it has bounded its depth and its number of values.
-func parseObject(b []byte) (jsonObject, error) {
-	v, _, err := decodeObject(b)
+func parseObject(b []byte) (arrays.Object, error) {
+	v, _, err := arrays.DecodeObject(b)
 	return v, err
 }

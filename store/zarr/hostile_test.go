@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
@@ -38,11 +39,11 @@ func TestPathsStayInside(t *testing.T) {
 		text := fmt.Sprintf(`{"zarr_format":3,"node_type":"group","consolidated_metadata":{"kind":"inline","metadata":`+
 			`{%q:%s}}}`, p, plainArray)
 		put(t, dir, "all/zarr.json", strings.ReplaceAll(text, `\x00`, `\u0000`))
-		_, err := Open(t.Context(), &files, filepath.Join(dir, "all"), Options{})
+		_, err := Open(t.Context(), &files, filepath.Join(dir, "all"), arrays.Options{})
 		if fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("consolidated metadata of the node %q: %v", p, err)
 		}
-		n, err := Open(t.Context(), &files, filepath.Join(dir, "open"), Options{})
+		n, err := Open(t.Context(), &files, filepath.Join(dir, "open"), arrays.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +91,7 @@ func TestRefused(t *testing.T) {
 			`zarr_format 4 in zarr.json: unsupported`},
 		{with(`"fill_value":0`, `"x":`+strings.Repeat("[", 65)),
 			`more than 64 levels of nesting: limit`},
-		{with(`"fill_value":0`, `"x":[`+strings.Repeat("1,", maxValues+1)+`]`),
+		{with(`"fill_value":0`, `"x":[`+strings.Repeat("1,", 1<<19+1)+`]`),
 			`more than 524288 values: limit`},
 		{`[]`,
 			`corrupt`},
@@ -99,7 +100,7 @@ func TestRefused(t *testing.T) {
 		dir := t.TempDir()
 		put(t, dir, "zarr.json", text)
 		var files openers.Files
-		_, err := Open(t.Context(), &files, dir, Options{})
+		_, err := Open(t.Context(), &files, dir, arrays.Options{})
 		if err == nil || !strings.HasSuffix(err.Error(), want) || fault.KindOf(err) == 0 {
 			t.Errorf("%.200s: %v, want %s", text, err, want)
 		}
@@ -146,7 +147,7 @@ func TestSizesAllocateNothing(t *testing.T) {
 
 // readCorner reads the first pixel of an array.
 func readCorner(ctx context.Context, o source.Opener, dir string) error {
-	n, err := Open(ctx, o, dir, Options{})
+	n, err := Open(ctx, o, dir, arrays.Options{})
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func TestUnreadableArraysAreNotReplaced(t *testing.T) {
 		put(t, dir, "b/zarr.json", broken)
 		var files openers.Files
 		defer files.Close()
-		n, err := Open(t.Context(), &files, dir, Options{})
+		n, err := Open(t.Context(), &files, dir, arrays.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +194,7 @@ func TestChainsEnd(t *testing.T) {
 	var files openers.Files
 	defer files.Close()
 	for _, at := range []string{dir, filepath.Join(dir, "2")} {
-		if _, err := Open(t.Context(), &files, at, Options{}); fault.KindOf(err) != fault.Limit {
+		if _, err := Open(t.Context(), &files, at, arrays.Options{}); fault.KindOf(err) != fault.Limit {
 			t.Errorf("a chain of 101 codecs: %v", err)
 		}
 	}
@@ -206,7 +207,7 @@ func TestLongPaths(t *testing.T) {
 		`"metadata":{"`+strings.Repeat("a/", 100000)+`b":`+plainArray+`}}}`)
 	var files openers.Files
 	defer files.Close()
-	_, err := Open(t.Context(), &files, dir, Options{})
+	_, err := Open(t.Context(), &files, dir, arrays.Options{})
 	if fault.KindOf(err) != fault.Corrupt || len(err.Error()) > 500 {
 		t.Errorf("a path of 100,001 names: %.500v", err)
 	}
@@ -238,7 +239,7 @@ func TestCoordinatesCostFewRequests(t *testing.T) {
 	var files openers.Files
 	defer files.Close()
 	o := &counting{Opener: &files}
-	n, err := Open(t.Context(), o, dir, Options{})
+	n, err := Open(t.Context(), o, dir, arrays.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,18 +263,18 @@ func TestLargeIndexIsKept(t *testing.T) {
 	var files openers.Files
 	defer files.Close()
 	o := &counting{Opener: &files}
-	n, err := Open(t.Context(), o, dir, Options{MaxIndexes: 1})
+	n, err := Open(t.Context(), o, dir, arrays.Options{MaxIndexes: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := n.Raster(t.Context(), "", "", ""); err != nil { // makes room
 		t.Fatal(err)
 	}
-	if _, err := n.Array.find(t.Context(), []int64{0, 0}); err != nil {
+	if _, err := n.Array.Find(t.Context(), []int64{0, 0}); err != nil {
 		t.Fatal(err)
 	}
 	once := o.n
-	if p, err := n.Array.find(t.Context(), []int64{1, 1}); err != nil || !p.Absent || o.n != once {
+	if p, err := n.Array.Find(t.Context(), []int64{1, 1}); err != nil || !p.Absent || o.n != once {
 		t.Errorf("the second chunk of a shard: %+v, %v, %d files opened again", p, err, o.n-once)
 	}
 }
@@ -292,7 +293,7 @@ func TestPlacesOfManyArrays(t *testing.T) {
 		all.String()+`}}}`)
 	var files openers.Files
 	defer files.Close()
-	n, err := Open(t.Context(), &files, dir, Options{})
+	n, err := Open(t.Context(), &files, dir, arrays.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,11 +321,11 @@ func TestDamagedShard(t *testing.T) {
 	put(t, dir, "c/0/0", "damaged")
 	var files openers.Files
 	defer files.Close()
-	node, err := Open(t.Context(), &files, dir, Options{})
+	node, err := Open(t.Context(), &files, dir, arrays.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := single(node.Array.Images("y x"))
+	m, err := node.Raster(t.Context(), "", "", "y x")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 )
 
@@ -52,7 +53,7 @@ func TestMetadataIsCharged(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := heap()
-	n, err := Open(budget.With(t.Context(), account), &files, dir, Options{})
+	n, err := Open(budget.With(t.Context(), account), &files, dir, arrays.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,8 @@ func TestMetadataIsCharged(t *testing.T) {
 	if account, err = small.Open(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(budget.With(t.Context(), account), &files, dir, Options{}); fault.KindOf(err) != fault.Limit {
+	_, err = Open(budget.With(t.Context(), account), &files, dir, arrays.Options{})
+	if fault.KindOf(err) != fault.Limit {
 		t.Errorf("metadata that does not fit: %v", err)
 	}
 	if account.Held() != 1 {
@@ -106,7 +108,7 @@ func TestListedMetadataIsCharged(t *testing.T) {
 		}
 		defer account.Close()
 		ctx := budget.With(t.Context(), account)
-		n, err := Open(ctx, own, dir, Options{})
+		n, err := Open(ctx, own, dir, arrays.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,13 +132,6 @@ func TestListedMetadataIsCharged(t *testing.T) {
 			t.Errorf("20 arrays in too little memory: %v", err)
 		}
 	})
-	m := newMemory(nil, 1, maxHeld)
-	if err := m.take(t.Context(), maxHeld); err != nil {
-		t.Error(err)
-	}
-	if err := m.take(t.Context(), 1); fault.KindOf(err) != fault.Limit {
-		t.Errorf("more than a store may hold: %v", err)
-	}
 }
 
 // TestIndexesAreCharged: the arrays of a group share one bound of indexes. Where one index of each is more, it is
@@ -169,7 +164,7 @@ func TestIndexesAreCharged(t *testing.T) {
 	defer account.Close()
 	ctx := budget.With(t.Context(), account)
 	const bound = 8192 // less than an index of each, which has 4 KiB and more
-	n, err := Open(ctx, &files, dir, Options{MaxIndexes: bound})
+	n, err := Open(ctx, &files, dir, arrays.Options{MaxIndexes: bound})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,13 +172,13 @@ func TestIndexesAreCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := n.options.memory.indexes
+	kept := r.Arrays()[0].Indexes()
 	if kept.Bound() <= bound || kept.Bound() > 4*bound || account.Held() < kept.Bound()-bound {
 		t.Errorf("a bound of %d bytes, %d are charged", kept.Bound(), account.Held())
 	}
 	for _, a := range r.Arrays() {
 		for x := range int64(64) {
-			if p, err := a.find(t.Context(), []int64{0, 16 * x}); err != nil || !p.Absent {
+			if p, err := a.Find(t.Context(), []int64{0, 16 * x}); err != nil || !p.Absent {
 				t.Fatal(p, err)
 			}
 		}

@@ -3,16 +3,16 @@ package zarr
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"path"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
+	_ "github.com/chaski-eo/chaski/source/archive" // stores may be ZIPs
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/arrays"
 )
 
 // directory returns the directory of an array or group at a path: of a file that is a ZIP its archive. STORE.zarr::PATH
@@ -73,143 +73,81 @@ func beginsLikeJSON(ctx context.Context, r source.Reader) (bool, error) {
 	return err == nil && bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")), source.Outage(err)
 }
 
-// Node is an open array or group. It does not change and is safe for concurrent use.
-type Node struct {
-	URI    string
-	Format int        // 2 or 3; of a file of another format its own version
-	Array  *Array     // nil for a group
-	Attrs  jsonObject // of a group
-	// Consolidated is true if the metadata of all nodes below a group is known.
-	Consolidated bool
-
-	open      source.Opener
-	options   Options
-	prefix    string               // of paths below the node that was opened, if this one lies there; ends with "/"
-	below     map[string]nodeEntry // by path with this prefix, if Consolidated
-	fileBytes int64                // of the memory of the store, for the node's own files
-	broken    jsonObject           // the metadata of an array that cannot be read
-	isFile    bool                 // the node lies in a file of another format
-}
-
-// uriOf returns the URI of a node below.
-func (n *Node) uriOf(p string) string {
-	if n.isFile {
-		return source.FileOf(n.URI) + source.Separator + n.prefix + p
-	}
-	return source.Join(n.URI, p)
-}
-
-// nodeEntry is the metadata of a node below a group.
-type nodeEntry struct {
-	array bool
-	meta  jsonObject
-	attrs jsonObject // of version 2
-	// Of a file of another format: the array, or why it cannot be read.
-	made   *Array
-	texts  textsOf // of an array of strings, whose err says that it is no image
-	err    error
-	pixels bool // see Member.Pixels
-}
-
-// hasPixels is Member.Pixels.
-func (e *nodeEntry) hasPixels() bool { return e.pixels || pixelsIn(e.meta) }
-
-// pixelsIn reports whether metadata is of an array of two dimensions or more, of anything but strings.
-func pixelsIn(meta jsonObject) bool {
-	var shape []json.RawMessage
-	if ok, err := meta.get("shape", &shape); !ok || err != nil || len(shape) < 2 {
-		return false
-	}
-	for _, key := range [...]string{"dtype", "data_type"} {
-		raw := meta[key]
-		var extension struct {
-			Name string `json:"name"`
-		}
-		name := meta.text(key)
-		if name == "" && json.Unmarshal(raw, &extension) == nil {
-			name = extension.Name
-		}
-		name = strings.TrimLeft(name, "<>|=")
-		if strings.HasPrefix(name, "U") || strings.HasPrefix(name, "S") || name == "O" || name == "string" ||
-			strings.Contains(name, "_utf") || strings.HasSuffix(name, "_bytes") {
-			return false
-		}
-	}
-	return true
-}
-
-// Open opens the array or the group at a URI. If there is neither, it returns fault.NotFound. The memory of the
-// metadata is charged to the account of ctx, which must stay open for as long as the node is used.
-func Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
-	node, err := openNode(ctx, o, uri, opt)
-	if err != nil {
-		return nil, err
-	}
-	return node, nil
-}
-
-// openNode is Open that returns a node also with an error, whose broken is what could be read.
-func openNode(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error) {
-	if p, err := source.Parse(uri); err == nil {
-		uri, _ = directory(o, p)
-	}
-	node := &Node{URI: strings.TrimSuffix(uri, "/"), open: o, options: opt.withDefaults(budget.Of(ctx))}
-	err := node.load(ctx)
-	if err != nil {
-		node.drop()
-	}
+// Open opens the array or the group at a URI. If there is neither, it returns fault.NotFound.
+func Open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) (*arrays.Node, error) {
+	node, _, err := open(ctx, o, uri, opt)
 	return node, err
 }
 
-// array makes an array of consolidated metadata.
-func (n *Node) array(p string, e nodeEntry) (*Array, error) {
-	if n.isFile {
-		if e.err != nil {
-			return nil, fault.WithFile(e.err, n.uriOf(p))
-		}
-		return e.made, nil
+// open is Open that also returns the metadata of an array that cannot be read.
+func open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) (*arrays.Node, arrays.Object, error) {
+	if p, err := source.Parse(uri); err == nil {
+		uri, _ = directory(o, p)
 	}
-	parse := func() (*Meta, error) { return parse3(e.meta) }
-	if n.Format == 2 {
-		parse = func() (*Meta, error) { return parse2(e.meta, e.attrs) }
-	}
-	meta, err := parse()
+	node := arrays.New(ctx, o, strings.TrimSuffix(uri, "/"), tree{}, opt)
+	broken, err := load(ctx, node)
 	if err != nil {
-		return nil, fault.WithFile(err, source.Join(n.URI, p))
+		node.Drop()
+		return nil, broken, err
 	}
-	return newArray(n.open, source.Join(n.URI, p), n.prefix+p, meta, n.options), nil
+	return node, nil, nil
 }
 
-// At returns the array or group at a path below a group. A path that does not exist is fault.NotFound, and one
-// that leads out of the group fault.Corrupt.
-func (n *Node) At(ctx context.Context, p string) (*Node, error) {
-	if err := checkPath(p); err != nil {
-		return nil, fault.WithFile(err, n.URI)
+// tree opens the nodes of stores without consolidated metadata. It implements arrays.Tree.
+type tree struct{}
+
+// Open implements arrays.Tree.
+func (tree) Open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) (*arrays.Node, error) {
+	return Open(ctx, o, uri, opt)
+}
+
+// Members implements arrays.Tree.
+func (tree) Members(ctx context.Context, n *arrays.Node) ([]arrays.Member, error) {
+	walked := walk{n: n}
+	err := walked.dir(ctx, "", 0)
+	return walked.list, err
+}
+
+// walk lists the arrays of a group.
+type walk struct {
+	n     *arrays.Node
+	list  []arrays.Member
+	nodes int
+}
+
+// dir adds the arrays below a directory of the group.
+func (w *walk) dir(ctx context.Context, p string, level int) error {
+	names, err := openers.Names(ctx, w.n.Opener(), source.Join(w.n.URI, p))
+	if err != nil {
+		return err
 	}
-	if !n.Consolidated {
-		node, err := Open(ctx, n.open, source.Join(n.URI, p), n.options)
-		if err == nil && node.Array != nil {
-			node.Array.Path = n.prefix + p
-		} else if err == nil {
-			node.prefix = n.prefix + p + "/"
+	for _, name := range names {
+		sub, dir := strings.CutSuffix(name, "/")
+		if !dir || arrays.CheckPath(sub) != nil || strings.HasPrefix(sub, ".") {
+			continue
 		}
-		return node, err
-	}
-	found, ok := n.below[n.prefix+p]
-	if !ok {
-		return nil, fault.WithFile(fault.NoMember("group", "no array or group %q", p), n.URI)
-	}
-	node := &Node{URI: n.uriOf(p), Format: n.Format, open: n.open, options: n.options, isFile: n.isFile}
-	if found.array {
-		var err error
-		node.Array, err = n.array(p, found)
-		return node, err
-	}
-	node.Consolidated, node.below, node.prefix, node.Attrs = true, n.below, n.prefix+p+"/", found.attrs
-	if n.Format == 3 && !n.isFile {
-		if _, err := found.meta.get("attributes", &node.Attrs); err != nil {
-			return nil, fault.WithFile(err, node.URI)
+		if w.nodes++; w.nodes > maxNodes || level >= arrays.MaxLevels {
+			return fault.WithFile(fault.New(fault.Limit, "group",
+				"more than %d nodes, or %d levels of them", maxNodes, arrays.MaxLevels), w.n.URI)
+		}
+		sub = path.Join(p, sub)
+		node, broken, err := open(ctx, w.n.Opener(), source.Join(w.n.URI, sub), w.n.Options())
+		switch {
+		case err != nil && arrays.Missing(err): // a directory of something else
+		case err != nil:
+			if ctx.Err() != nil || fault.KindOf(err) == 0 || w.n.Full() != nil {
+				return err
+			}
+			w.list = append(w.list, arrays.Member{Path: sub, Err: err, Pixels: pixelsIn(broken)})
+		case node.Array != nil:
+			w.list = append(w.list, w.n.Member(sub, node.Array))
+		default:
+			// Of a group only its arrays are kept, so its own metadata must not stay charged.
+			node.Drop()
+			if err := w.dir(ctx, sub, level+1); err != nil {
+				return err
+			}
 		}
 	}
-	return node, nil
+	return nil
 }

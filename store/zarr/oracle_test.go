@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/arrays"
 )
 
 // written is an array by testdata/random_arrays.py, and what zarr-python reads of it.
@@ -59,9 +60,8 @@ func digest(b []byte, t chunk.DType) string {
 }
 
 // readBox reads a box of an array in C order.
-func readBox(t *testing.T, r *Reader, lo, hi []int64) []byte {
+func readBox(t *testing.T, a *arrays.Array, r *arrays.Reader, lo, hi []int64) []byte {
 	t.Helper()
-	a := r.a
 	n, stride := int64(a.DType.Size()), make([]int64, len(lo))
 	for d := len(lo) - 1; d >= 0; d-- {
 		stride[d] = n
@@ -78,7 +78,7 @@ func readBox(t *testing.T, r *Reader, lo, hi []int64) []byte {
 }
 
 // compare reads every array of a list in dir, and compares with what zarr-python read.
-func compare(t *testing.T, dir string, list io.Reader) (arrays int) {
+func compare(t *testing.T, dir string, list io.Reader) (count int) {
 	var files openers.Files
 	defer files.Close()
 	lines := bufio.NewScanner(list)
@@ -89,7 +89,7 @@ func compare(t *testing.T, dir string, list io.Reader) (arrays int) {
 		if err := json.Unmarshal(lines.Bytes(), &w); err != nil {
 			t.Fatal(err)
 		}
-		n, err := Open(t.Context(), &files, filepath.Join(dir, w.Path), Options{})
+		n, err := Open(t.Context(), &files, filepath.Join(dir, w.Path), arrays.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", w.Path, err)
 			continue
@@ -103,16 +103,16 @@ func compare(t *testing.T, dir string, list io.Reader) (arrays int) {
 		}
 		r := a.NewReader()
 		for _, read := range w.Reads {
-			if got := digest(readBox(t, r, read.Lo, read.Hi), a.DType); got != read.SHA256 {
+			if got := digest(readBox(t, a, r, read.Lo, read.Hi), a.DType); got != read.SHA256 {
 				t.Errorf("%s (%s %v in %v, codecs %v): box %v to %v differs from what zarr-python reads", w.Path,
 					w.DType, a.Shape, a.Chunks, a.Codecs, read.Lo, read.Hi)
 				break
 			}
 		}
-		arrays++
+		count++
 	}
-	t.Logf("%d arrays, codecs %v", arrays, codecs)
-	return arrays
+	t.Logf("%d arrays, codecs %v", count, codecs)
+	return count
 }
 
 // TestRandomArrays: boxes of random arrays that zarr-python writes have the cells that it reads of them.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/store/arrays"
 )
 
 // shelf serves objects from memory with byte ranges, and notes what was asked for.
@@ -116,11 +117,11 @@ func TestPartialShards(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer web.Close()
-			n, err := Open(t.Context(), web, server.URL+"/a", Options{})
+			n, err := Open(t.Context(), web, server.URL+"/a", arrays.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := single(n.Array.Images(""))
+			m, err := n.Raster(t.Context(), "", "", "")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/arrays"
 )
 
 // shardIndex is the index of one shard: where its chunks are in the object. It does not change.
@@ -19,6 +20,7 @@ type shardIndex struct {
 
 const (
 	shardPart = "shard index"
+	sumBytes  = 4 // of a checksum, little-endian
 	// maxIndexEntries bounds the chunks of a shard: its index has 16 bytes for each. 2^22 are 64 MiB.
 	maxIndexEntries = 1 << 22
 	// indexEntry is the size of an entry: an offset and a length of 8 bytes.
@@ -29,7 +31,7 @@ const (
 
 // indexSize returns the bytes of the index.
 func (s *shardLevel) indexSize() (n int, entries int, err error) {
-	chunks := cells(s.grid, maxIndexEntries)
+	chunks := arrays.Cells(s.grid, maxIndexEntries)
 	if chunks < 0 {
 		return 0, 0, fault.New(fault.Limit, shardPart, "a shard of %v chunks, at most %d", s.grid, maxIndexEntries)
 	}
@@ -43,9 +45,9 @@ func (s *shardLevel) indexSize() (n int, entries int, err error) {
 // parse reads the index of a shard that has size bytes from base on.
 func (s *shardLevel) parse(b []byte, base, size int64) ([]chunk.Range, error) {
 	if s.sum {
-		body, err := checked(b, &decodeStep{codecKind: crc32cCodec, size: -1})
-		if err != nil {
-			return nil, fault.WithPart(err, shardPart, fault.NoOffset)
+		body := b[:len(b)-sumBytes]
+		if arrays.CRC32C(body) != binary.LittleEndian.Uint32(b[len(body):]) {
+			return nil, fault.New(fault.Corrupt, shardPart, "the checksum does not match")
 		}
 		b = body
 	}
@@ -93,23 +95,23 @@ func (s *shardLevel) read(ctx context.Context, r source.Reader, base, size int64
 
 // index returns the index of the shard at a level with the given key: the name of its object and, for shards in
 // shards, the number of the chunk at each level before.
-func (a *Array) index(ctx context.Context, uri string, inside []int64) (*shardIndex, error) {
+func (a *objects) index(ctx context.Context, uri string, inside []int64) (*shardIndex, error) {
 	key := uri
 	for _, i := range inside {
 		key += string(binary.AppendVarint([]byte{0}, i))
 	}
-	if x, ok := a.indexes.Get(key); ok {
-		return x, nil
+	if x, ok := a.Indexes().Get(key); ok {
+		return x.(*shardIndex), nil
 	}
 	index, err := a.readIndex(ctx, uri, inside)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
-	a.indexes.Add(key, index, indexCost(int64(len(key)), len(index.at)))
+	a.Indexes().Add(key, index, indexCost(int64(len(key)), len(index.at)))
 	return index, nil
 }
 
-func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*shardIndex, error) {
+func (a *objects) readIndex(ctx context.Context, uri string, inside []int64) (*shardIndex, error) {
 	level := len(inside)
 	if level > 0 {
 		outer, err := a.index(ctx, uri, inside[:level-1])
@@ -123,7 +125,7 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 		if span.Off < 0 {
 			return &shardIndex{absent: true}, nil
 		}
-		file, err := source.OpenKnown(ctx, a.open, uri, outer.object)
+		file, err := source.OpenKnown(ctx, a.Opener(), uri, outer.object)
 		if err != nil {
 			return nil, err
 		}
@@ -132,8 +134,8 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 		x.at, err = a.shards[level].read(ctx, file, span.Off, span.Len)
 		return x, err
 	}
-	object, err := a.open.Open(ctx, uri)
-	if missing(err) {
+	object, err := a.Opener().Open(ctx, uri)
+	if arrays.Missing(err) {
 		return &shardIndex{absent: true}, nil
 	}
 	if err != nil {
@@ -144,7 +146,7 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 	reader := object
 	if !a.shards[0].atStart {
 		// The reader of an object of known size asks for exactly the index, not for a block around it.
-		if reader, err = source.OpenKnown(ctx, a.open, uri, index.object); err != nil {
+		if reader, err = source.OpenKnown(ctx, a.Opener(), uri, index.object); err != nil {
 			return nil, err
 		}
 		defer reader.Close()
@@ -153,33 +155,12 @@ func (a *Array) readIndex(ctx context.Context, uri string, inside []int64) (*sha
 	return index, err
 }
 
-// checkStored returns an error if a chunk in a shard, or in a file of another format, has more bytes than one can have.
-func (a *Array) checkStored(p *chunk.Stored) error {
-	if limit := a.maxStored(); p.At.Len > limit {
-		return fault.WithFile(fault.At(fault.Limit, shardPart, p.At.Off, "a chunk of %d bytes, at most %d", p.At.Len,
-			limit), p.URI)
-	}
-	return nil
-}
+// Prepare implements arrays.Chunks.
+func (a *objects) Prepare(context.Context) error { return nil }
 
-// known returns where a chunk is, as far as that takes no request.
-func (a *Array) known(at []int64) (place chunk.Stored, exact bool) {
-	switch {
-	case a.foreign != nil: // whose index was read
-		place, err := a.foreign.find(context.Background(), a, at)
-		return place, err == nil
-	case len(a.shards) == 0:
-		return chunk.Stored{URI: a.objectOf(at), Object: true}, true
-	}
-	return chunk.Stored{URI: a.objectOf(at), Object: true}, false
-}
-
-// find returns where the chunk with the given coordinates is. Without shards it asks for nothing.
-func (a *Array) find(ctx context.Context, at []int64) (chunk.Stored, error) {
-	if a.foreign != nil {
-		return a.foreign.find(ctx, a, at)
-	}
-	uri := a.objectOf(at)
+// Find implements arrays.Chunks. Without shards it asks for nothing.
+func (a *objects) Find(ctx context.Context, at []int64) (chunk.Stored, error) {
+	uri, _ := a.Object(at)
 	if len(a.shards) == 0 {
 		return chunk.Stored{URI: uri, Object: true}, nil
 	}
@@ -201,6 +182,5 @@ func (a *Array) find(ctx context.Context, at []int64) (chunk.Stored, error) {
 		}
 		inside = append(inside, number)
 	}
-	place := chunk.Stored{URI: uri, Size: known.Size, ETag: known.ETag, At: span}
-	return place, a.checkStored(&place)
+	return chunk.Stored{URI: uri, Size: known.Size, ETag: known.ETag, At: span}, nil
 }

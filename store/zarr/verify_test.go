@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -37,11 +38,11 @@ func committed(t *testing.T) (dir string) {
 }
 
 // verifyAt verifies an array.
-func verifyAt(t *testing.T, dir string) (Checked, error) {
+func verifyAt(t *testing.T, dir string) (arrays.Checked, error) {
 	t.Helper()
 	var files openers.Files
 	defer files.Close()
-	n, err := Open(t.Context(), &files, dir, Options{})
+	n, err := Open(t.Context(), &files, dir, arrays.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,18 +67,18 @@ func objectsOf(t *testing.T, dir string) (list []string) {
 // TestVerifySound: arrays that zarr-python wrote have no faults, and each of their objects is counted.
 func TestVerifySound(t *testing.T) {
 	dir := committed(t)
-	arrays, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range arrays {
+	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
 		c, err := verifyAt(t, at)
 		if err != nil || c.Bad != 0 || c.Absent < 0 {
 			t.Errorf("%s: %+v, %v", e.Name(), c, err)
 		}
 		var files openers.Files
-		n, err := Open(t.Context(), &files, at, Options{})
+		n, err := Open(t.Context(), &files, at, arrays.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +95,7 @@ func TestVerifyCounts(t *testing.T) {
 	put(t, dir, "zarr.json", plainArray) // 2 by 2 chunks of 4 bytes
 	put(t, dir, "c/0/1", "abcd")
 	c, err := verifyAt(t, dir)
-	if want := (Checked{Chunks: 1, Absent: 3, Bytes: 4}); err != nil || c != want {
+	if want := (arrays.Checked{Chunks: 1, Absent: 3, Bytes: 4}); err != nil || c != want {
 		t.Errorf("%+v, %v; want %+v", c, err, want)
 	}
 	sharded := t.TempDir()
@@ -105,13 +106,14 @@ func TestVerifyCounts(t *testing.T) {
 	entry := func(b byte) string { return string([]byte{b, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}) }
 	put(t, sharded, "c/1/0", "xy"+entry(0)+entry(1)+strings.Repeat("\xff", 32))
 	c, err = verifyAt(t, sharded)
-	if want := (Checked{Chunks: 2, Absent: 14, Bytes: 2}); err != nil || c != want {
+	if want := (arrays.Checked{Chunks: 2, Absent: 14, Bytes: 2}); err != nil || c != want {
 		t.Errorf("%+v, %v; want %+v", c, err, want)
 	}
 	// The same byte as every chunk: a small file must not be decoded many times over.
 	put(t, sharded, "c/1/1", strings.Repeat(string([]byte{0, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0}), 4))
 	c, err = verifyAt(t, sharded)
-	if want := (Checked{Chunks: 2, Absent: 10, Bytes: 2, Bad: 1}); fault.KindOf(err) != fault.Corrupt || c != want {
+	want := arrays.Checked{Chunks: 2, Absent: 10, Bytes: 2, Bad: 1}
+	if fault.KindOf(err) != fault.Corrupt || c != want {
 		t.Errorf("%+v, %v; want %+v and corrupt", c, err, want)
 	}
 }
@@ -147,12 +149,12 @@ func TestVerifyHugeGrid(t *testing.T) {
 func TestVerifyAgreesWithReading(t *testing.T) {
 	dir := committed(t)
 	r := rand.New(rand.NewPCG(1, 2))
-	arrays, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused, sums := 0, 0
-	for _, e := range arrays {
+	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
 		objects := objectsOf(t, at)
 		for range min(len(objects), 4) {
@@ -188,7 +190,7 @@ func readAll(t *testing.T, dir string) error {
 	t.Helper()
 	var files openers.Files
 	defer files.Close()
-	n, err := Open(t.Context(), &files, dir, Options{})
+	n, err := Open(t.Context(), &files, dir, arrays.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

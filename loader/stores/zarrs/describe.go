@@ -7,8 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/zarr"
 )
 
 // Info describes an array, or the arrays of a group.
@@ -66,7 +66,7 @@ func (f *Format) Describe(ctx context.Context, path string, o resources.Options)
 }
 
 // arrayOf describes one array.
-func arrayOf(ctx context.Context, n *zarr.Node, a *zarr.Array) Array {
+func arrayOf(ctx context.Context, n *arrays.Node, a *arrays.Array) Array {
 	i := Array{Path: a.Path, Shape: a.Shape, Chunks: a.Chunks, Shards: a.Shards, DType: a.DType.String(),
 		Codecs: a.Codecs, Dims: a.Names, Axes: a.Axes(""), Unit: a.Attrs.Text("units")}
 	if a.Bool {
@@ -98,7 +98,7 @@ func arrayOf(ctx context.Context, n *zarr.Node, a *zarr.Array) Array {
 }
 
 // number returns a finite number of the attributes, or nil: JSON has no others.
-func number(a *zarr.Array, key string) *float64 {
+func number(a *arrays.Array, key string) *float64 {
 	v, ok := a.Number(key)
 	if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

@@ -16,13 +16,13 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/zarr"
 )
 
 // grouped is a group whose rows are what the names of patterns stand for in the paths of arrays: mostly groups.
 type grouped struct {
-	node  *zarr.Node
+	node  *arrays.Node
 	dims  string
 	paths *catalog.Table // of the fields with patterns, and of those that names make
 	ids   []string
@@ -30,7 +30,7 @@ type grouped struct {
 }
 
 // grouped opens a group as a dataset of the arrays that patterns pair.
-func (f *Format) grouped(ctx context.Context, node *zarr.Node, src *spec.Source, fields []spec.Field,
+func (f *Format) grouped(ctx context.Context, node *arrays.Node, src *spec.Source, fields []spec.Field,
 	o resources.Options) (*rows.Table, error) {
 	paths, err := node.ArrayPaths(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (d *grouped) table(ctx context.Context, fields []spec.Field, from []int) (*
 				return nil, err
 			}
 			if array, err := d.node.At(ctx, text); err == nil && array.Array != nil {
-				fmt.Fprintf(hasher, "%q %s\n", text, array.Array.Text())
+				fmt.Fprintf(hasher, "%q %s\n", text, array.Array.Text)
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
+	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/zarr"
 )
@@ -30,7 +31,7 @@ type Format struct {
 	Kind *store.Kind
 	Name string // as reports say it
 	Noun string // for errors
-	Open func(context.Context, source.Opener, string, zarr.Options) (*zarr.Node, error)
+	Open func(context.Context, source.Opener, string, arrays.Options) (*arrays.Node, error)
 }
 
 // Register makes datasets of the stores of a format. The package of the format calls it when the program starts.
@@ -49,13 +50,13 @@ var formats = map[*store.Kind]*Format{}
 func Of(k *store.Kind) *Format { return formats[k] }
 
 // at opens the array or group at path. A path outside of o.Roots is an error.
-func (f *Format) at(ctx context.Context, path string, o resources.Options) (*zarr.Node, error) {
+func (f *Format) at(ctx context.Context, path string, o resources.Options) (*arrays.Node, error) {
 	path, err := o.Resolve(path)
 	if err != nil {
 		return nil, err
 	}
 	// The account of an engine has paid for CacheBytes, and such a dataset has no other use for them.
-	return f.Open(ctx, o.Opener, path, zarr.Options{MaxChunk: int64(o.MaxChunkBytes), MaxIndexes: o.CacheBytes})
+	return f.Open(ctx, o.Opener, path, arrays.Options{MaxChunk: int64(o.MaxChunkBytes), MaxIndexes: o.CacheBytes})
 }
 
 // open opens an array or group as a dataset. Its rows are the images along the axis n, its fields are arrays,
@@ -91,7 +92,7 @@ func (f *Format) open(ctx context.Context, src *spec.Source, fields []spec.Field
 // dataset is an array or a group as a dataset.
 type dataset struct {
 	f      *Format
-	node   *zarr.Node
+	node   *arrays.Node
 	fields []field
 	hasher *xxh3.Hasher
 	n      int64 // rows, -1 before the first field
@@ -99,9 +100,9 @@ type dataset struct {
 
 // field is a raster or a metadata column.
 type field struct {
-	raster *zarr.Raster
+	raster *arrays.Raster
 	place  *catalog.Place
-	labels *zarr.Labels
+	labels *arrays.Labels
 }
 
 // add adds a field.
@@ -118,7 +119,7 @@ func (d *dataset) add(ctx context.Context, i int, f *spec.Field, dims string) er
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(d.hasher, "%q %s\n", labels.Path, labels.Text())
+		fmt.Fprintf(d.hasher, "%q %s\n", labels.Path, labels.Text)
 		made.labels, n = labels, labels.Len()
 	} else {
 		raster, err := d.f.rasterOf(ctx, d.node, f, dims)
@@ -129,7 +130,7 @@ func (d *dataset) add(ctx context.Context, i int, f *spec.Field, dims string) er
 		p, g := d.node.Place(ctx, arrays[0]), raster.Grid()
 		made.raster, made.place, n = raster, catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width), raster.Len()
 		for _, a := range arrays {
-			fmt.Fprintf(d.hasher, "%q %s\n", a.Path, a.Text())
+			fmt.Fprintf(d.hasher, "%q %s\n", a.Path, a.Text)
 		}
 	}
 	if d.n >= 0 && n != d.n {
@@ -175,7 +176,8 @@ func (d *dataset) table() (*rows.Table, error) {
 }
 
 // rasterOf returns the array, or the group of arrays as bands, of a field.
-func (f *Format) rasterOf(ctx context.Context, node *zarr.Node, field *spec.Field, dims string) (*zarr.Raster, error) {
+func (f *Format) rasterOf(ctx context.Context, node *arrays.Node, field *spec.Field, dims string) (*arrays.Raster,
+	error) {
 	if field.Blob != "" {
 		return nil, fault.New(fault.NotFound, "dataset", "%s has arrays, not cells: name one as column", f.Noun)
 	}
@@ -196,7 +198,7 @@ func (f *Format) image(ctx context.Context, path string, o resources.Options) (c
 }
 
 // onlyImage returns the image of a raster. Several are an error about a path, which ends in why.
-func onlyImage(r *zarr.Raster, path, why string) (catalog.Asset, error) {
+func onlyImage(r *arrays.Raster, path, why string) (catalog.Asset, error) {
 	if r.Len() != 1 {
 		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array",
 			"it has %d images along n, %s", r.Len(), why), path)

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"encoding/base64"
@@ -29,7 +29,7 @@ func (m *Meta) fillNoData() (fill chunk.NoData) {
 // declared returns the values of the attributes _FillValue and missing_value of CF, each of which may be several. In
 // arrays of version 2 that xarray wrote the fill value is _FillValue.
 func (m *Meta) declared() (list []chunk.NoData) {
-	if m.Format == 2 && m.xarrayFill {
+	if m.FillMissing {
 		list = append(list, m.fillNoData())
 	}
 	for _, key := range [...]string{"_FillValue", "missing_value"} {
@@ -66,12 +66,12 @@ func (m *Meta) linear() chunk.Linear {
 // sample returns a value of an attribute as one of the array, or nil. One of the type as stored counts, too.
 func (m *Meta) sample(raw json.RawMessage) []byte {
 	for _, t := range [...]chunk.DType{m.DType, m.stored} {
-		if b, err := parseFill(raw, t); err == nil {
+		if b, err := ParseFill(raw, t); err == nil {
 			return b
 		}
 	}
 	var encoded string
-	if decode(raw, &encoded) != nil {
+	if Decode(raw, &encoded) != nil {
 		return nil
 	}
 	// Some writers have numbers as strings. Base64 of 1, 2, 4 or 8 bytes ends with "=": it differs from all
@@ -100,7 +100,7 @@ func elements(raw json.RawMessage) (list []json.RawMessage) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
 		return nil
-	case raw[0] == '[' && decode(raw, &list) == nil:
+	case raw[0] == '[' && Decode(raw, &list) == nil:
 		return list
 	}
 	return []json.RawMessage{raw}
@@ -121,11 +121,11 @@ func (m *Meta) Number(key string) (v float64, ok bool) {
 		return 0, false
 	}
 	raw = alone(raw)
-	if decode(raw, &v) == nil {
+	if Decode(raw, &v) == nil {
 		return v, true
 	}
 	var text string
-	if decode(raw, &text) != nil {
+	if Decode(raw, &text) != nil {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
@@ -136,9 +136,9 @@ func (m *Meta) Number(key string) (v float64, ok bool) {
 func (m *Meta) FillValue() float64 { return m.DType.Number(m.Fill) }
 
 // Text returns a string among the attributes, or "".
-func (v jsonObject) Text(key string) string {
+func (v Object) Text(key string) string {
 	var text string
-	if raw := v[key]; len(raw) == 0 || decode(alone(raw), &text) != nil {
+	if raw := v[key]; len(raw) == 0 || Decode(alone(raw), &text) != nil {
 		return ""
 	}
 	return strings.TrimSpace(text)

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"math"
@@ -133,7 +133,7 @@ func (m *Images) Grid() chunk.Index { return m.grid }
 
 // layOut computes where the images lie in the chunks of the array. The numbers of chunks must fit in an int64.
 func (m *Images) layOut() error {
-	if m.chunks = gridOf(m.a.Shape, m.a.Chunks); cells(m.chunks, math.MaxInt64) < 0 {
+	if m.chunks = gridOf(m.a.Shape, m.a.Chunks); Cells(m.chunks, math.MaxInt64) < 0 {
 		return fault.New(fault.Limit, imagesPart, "a grid of %v chunks", m.chunks)
 	}
 	m.stride, m.axis = m.a.strides(), make([]int, len(m.a.Shape))

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ const maxHeld = 512 << 20
 // and arrays of one Open share it.
 type memoryCount struct {
 	account *budget.Account // of the opening, nil for none
-	indexes *lru.Cache[string, *shardIndex]
+	indexes *lru.Cache[string, any]
 
 	metaBytes atomic.Int64 // bytes of metadata
 	most      int64        // of them
@@ -31,7 +31,7 @@ type memoryCount struct {
 }
 
 func newMemory(account *budget.Account, indexes, most int64) *memoryCount {
-	return &memoryCount{account: account, indexes: lru.New[string, *shardIndex](indexes), indexBytes: indexes, most: most}
+	return &memoryCount{account: account, indexes: lru.New[string, any](indexes), indexBytes: indexes, most: most}
 }
 
 // Held returns the bytes that the store takes in memory at most, once its rasters are open.
@@ -45,7 +45,7 @@ func (n *Node) Held() int64 {
 // take charges n bytes of metadata.
 func (m *memoryCount) take(ctx context.Context, n int64) (err error) {
 	if m.metaBytes.Add(n) > m.most {
-		err = fault.New(fault.Limit, metaPart, "the metadata of the store takes more than %d bytes: "+
+		err = fault.New(fault.Limit, MetaPart, "the metadata of the store takes more than %d bytes: "+
 			"open a group or an array below it", m.most)
 	} else {
 		err = m.account.Grow(ctx, n)
@@ -71,7 +71,11 @@ func (m *memoryCount) reserve(ctx context.Context, arrays []*Array) error {
 	defer m.mu.Unlock()
 	least := m.least
 	for _, a := range arrays {
-		least += a.leastIndexes()
+		if a.objects != nil {
+			if kept, _, err := a.objects.IndexBytes(); err == nil { // else nothing of the array is read
+				least += kept
+			}
+		}
 	}
 	if growth := least - m.indexBytes; growth > 0 {
 		if err := m.account.Grow(ctx, growth); err != nil {

@@ -1,14 +1,16 @@
-package zarr
+package arrays
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/zstd"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // Reader reads boxes of an array: labels, coordinates, and chunks to check. It keeps the last chunk that it read. It is
@@ -75,7 +77,7 @@ func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int
 func (a *Array) strides() []int64 {
 	out := make([]int64, len(a.Chunks))
 	stride := int64(a.DType.Size())
-	for _, d := range slices.Backward(a.order) {
+	for _, d := range slices.Backward(a.Order) {
 		out[d] = stride
 		stride *= a.Chunks[d]
 	}
@@ -120,7 +122,7 @@ func (r *Reader) load(ctx context.Context, at []int64) error {
 // unpack decodes the bytes of a chunk into tile, which is bounded by Options.MaxChunk.
 func (r *Reader) unpack(b []byte, skip uint32) error {
 	stored := r.a.bytes
-	if steps := r.a.stepsWithout(skip); len(steps) > 0 {
+	if steps, err := r.a.stepsWithout(skip); err == nil && len(steps) > 0 {
 		stored = steps[0].stored()
 	}
 	if stored >= 0 && stored != len(b) {
@@ -136,7 +138,10 @@ func (r *Reader) decode(dst, b []byte, skip uint32) error { return r.a.decode(&r
 
 // decode decodes the stored bytes of a chunk into dst.
 func (a *Array) decode(d *chunkDecoder, dst, stored []byte, skip uint32) error {
-	err := d.chunk(dst, stored, a.stepsWithout(skip))
+	steps, err := a.stepsWithout(skip)
+	if err == nil {
+		err = d.chunk(dst, stored, steps)
+	}
 	if err == nil && a.Bool {
 		booleans(dst)
 	}
@@ -160,19 +165,11 @@ func (a *Array) fault(err error, at []int64, off int64) error {
 	if err == nil {
 		return nil
 	}
-	return fault.WithFile(fault.WithPart(err, "chunk "+a.keys.name(at), off), a.objectOf(at))
-}
-
-// objectOf returns the URI of the object that holds a chunk.
-func (a *Array) objectOf(at []int64) string {
-	if a.foreign != nil {
-		return a.URI
+	uri, name := a.URI, cmp.Or(strings.Trim(strings.ReplaceAll(fmt.Sprint(at), " ", "."), "[]"), "0")
+	if a.objects != nil {
+		uri, name = a.objects.Object(at)
 	}
-	object := slices.Clone(at)
-	for d, side := range a.objectSides() {
-		object[d] /= side / a.Chunks[d]
-	}
-	return source.Join(a.URI, a.keys.name(object))
+	return fault.WithFile(fault.WithPart(err, "chunk "+name, off), uri)
 }
 
 // bytes returns the stored bytes of a chunk, valid until the next call, or false if it was not written. skip is as in
@@ -181,7 +178,7 @@ func (r *Reader) bytes(ctx context.Context, at []int64) (b []byte, skip uint32, 
 	if err := ctx.Err(); err != nil {
 		return nil, 0, false, err
 	}
-	place, err := r.a.find(ctx, at)
+	place, err := r.a.Find(ctx, at)
 	if err != nil || place.Absent {
 		return nil, 0, false, err
 	}

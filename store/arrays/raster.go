@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"context"
@@ -162,11 +162,11 @@ func (s *Raster) Known(of chunk.ChunkID) (at chunk.Stored, exact bool) {
 // Find implements chunk.Array.
 func (s *Raster) Find(ctx context.Context, of chunk.ChunkID) (chunk.Stored, error) {
 	array, coordinates := s.at(of)
-	return array.find(ctx, coordinates)
+	return array.Find(ctx, coordinates)
 }
 
 // Missing implements chunk.Array.
-func (s *Raster) Missing(err error) bool { return missing(err) }
+func (s *Raster) Missing(err error) bool { return Missing(err) }
 
 // Fault implements chunk.Array.
 func (s *Raster) Fault(err error, of chunk.ChunkID, at *chunk.Stored) error {
@@ -229,13 +229,10 @@ func (n *Node) Raster(ctx context.Context, field, column, dims string) (*Raster,
 	return raster, nil
 }
 
-// prepare reads the indexes of chunks of arrays in files of other formats.
+// prepare reads the indexes of chunks that arrays have one of.
 func prepare(ctx context.Context, arrays []*Array) error {
 	for _, a := range arrays {
-		if a.foreign == nil {
-			continue
-		}
-		if err := a.foreign.Prepare(ctx); err != nil {
+		if err := a.chunks.Prepare(ctx); err != nil {
 			return fault.WithFile(err, a.URI)
 		}
 	}
@@ -262,7 +259,7 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 				return nil, err
 			}
 			return node.bandsOf(list, dims)
-		case !missing(err):
+		case !Missing(err):
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"encoding/binary"
@@ -22,7 +22,8 @@ func checked(b []byte, s *decodeStep) ([]byte, error) {
 	return b[:size], nil
 }
 
-func crc32c(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+// CRC32C returns the checksum that codecs of this name have.
+func CRC32C(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // fletcherRun is how many words are added up before a sum is reduced. The first sum then has less than
 // 2^16 + 2^16 · 2^16 < 2^33, and the second less than 2^16 + 2^16 · 2^33 < 2^50.

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"cmp"
@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 )
 
@@ -42,7 +41,7 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 	if slices.Contains(grid, 0) {
 		return Checked{}, nil
 	}
-	if cells(grid, maxObjects) < 0 {
+	if Cells(grid, maxObjects) < 0 {
 		return Checked{}, fault.WithFile(fault.New(fault.Limit, "array",
 			"a grid of %v chunks or shards: at most %d can be checked", grid, maxObjects), a.URI)
 	}
@@ -50,16 +49,16 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 	if err := prepare(ctx, []*Array{a}); err != nil {
 		return Checked{}, err
 	}
-	verifier := &arrayVerifier{a: a}
+	verifier := &Verifier{a: a}
 	// A worker holds the stored bytes of a chunk, at most about two times the decoded ones, and the bytes between
 	// codecs, at most two times as well: five times with the decoded ones.
 	need := 5*int64(a.bytes) + 64<<10
-	for i := range a.shards {
-		size, _, err := a.shards[i].indexSize()
+	if a.objects != nil {
+		_, read, err := a.objects.IndexBytes()
 		if err != nil {
 			return Checked{}, fault.WithFile(err, a.URI)
 		}
-		need += 2 * int64(size) // the index as bytes and as ranges
+		need += read
 	}
 	workers = int(max(1, min(int64(workers), inFlight/need)))
 	verifier.readers = make(chan *Reader, workers)
@@ -81,8 +80,8 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 	return verifier.c, verifier.first
 }
 
-// arrayVerifier checks the chunks of an array.
-type arrayVerifier struct {
+// Verifier checks the chunks of an array, several at a time.
+type Verifier struct {
 	a       *Array
 	ctx     context.Context
 	group   *errgroup.Group
@@ -97,7 +96,7 @@ type arrayVerifier struct {
 
 // result counts n chunks from a cell on, which were decoded to some bytes or have a fault. An error without a kind is
 // returned.
-func (v *arrayVerifier) result(cell []int64, n, bytes int64, err error) error {
+func (v *Verifier) result(cell []int64, n, bytes int64, err error) error {
 	if err != nil && fault.KindOf(err) == 0 {
 		return err
 	}
@@ -117,108 +116,45 @@ func (v *arrayVerifier) result(cell []int64, n, bytes int64, err error) error {
 }
 
 // object checks an object: a chunk or a shard.
-func (v *arrayVerifier) object(at []int64) error {
+func (v *Verifier) object(at []int64) error {
 	array := v.a
 	cell := make([]int64, len(at))
 	for d, side := range array.objectSides() {
 		cell[d] = at[d] * side
 	}
-	if array.foreign != nil {
-		stored, err := array.find(v.ctx, at)
-		if err == nil && stored.Absent {
-			return nil
-		}
-		return v.chunk(cell, stored, err)
+	if array.Shards != nil {
+		return array.objects.Check(v, at, cell)
 	}
-	uri := source.Join(array.URI, array.keys.name(at))
-	if len(array.shards) == 0 {
-		return v.chunk(cell, chunk.Stored{URI: uri, Object: true}, nil)
+	stored, err := array.Find(v.ctx, at)
+	if err == nil && stored.Absent {
+		return nil
 	}
-	return v.shard(uri, nil, 0, cell)
+	return v.chunk(cell, stored, err)
 }
 
-// shard checks the chunks of a shard that begins at a cell: an object or, of shards in shards, the chunk of the outer
-// ones that inside has the numbers of, with size bytes.
-func (v *arrayVerifier) shard(uri string, inside []int64, size int64, cell []int64) error {
-	level := len(inside)
-	array, shard := v.a, &v.a.shards[level]
-	index, err := array.index(v.ctx, uri, inside)
-	if err == nil {
-		if index.absent {
-			return nil
-		}
-		if level == 0 {
-			size = index.object.Size
-		}
-		err = overlap(index.at, size)
+// Chunk checks the chunk at a place, which begins at a cell of a shard, at the same time as others.
+func (v *Verifier) Chunk(cell []int64, place chunk.Stored) error {
+	if err := v.ctx.Err(); err != nil {
+		return err
 	}
-	if err != nil {
-		cells := array.Shards
-		if level > 0 {
-			cells = array.shards[level-1].inner
-		}
-		part := "shard of chunk " + array.keys.name(array.chunkAt(cell))
-		return v.result(cell, array.chunksIn(cell, cells), 0,
-			fault.WithFile(fault.WithPart(err, part, fault.NoOffset), uri))
+	task := crash.Guard(func() error { return v.chunk(cell, place, v.a.checkStored(&place)) })
+	// The chunks of one shard go to all workers that are free, and else to this one.
+	if v.group.TryGo(task) {
+		return nil
 	}
-	for i, span := range index.at {
-		inner, within := shard.cell(cell, i, array.Shape)
-		if span.Off < 0 || !within {
-			continue
-		}
-		if err := v.ctx.Err(); err != nil {
-			return err
-		}
-		if level < len(array.shards)-1 {
-			if err := v.shard(uri, append(slices.Clip(inside), int64(i)), span.Len, inner); err != nil {
-				return err
-			}
-			continue
-		}
-		task := crash.Guard(func() error {
-			place := chunk.Stored{URI: uri, Size: index.object.Size, ETag: index.object.ETag, At: span}
-			return v.chunk(inner, place, array.checkStored(&place))
-		})
-		// The chunks of one shard go to all workers that are free, and else to this one.
-		if v.group.TryGo(task) {
-			continue
-		}
-		if err := task(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return task()
 }
 
-// overlap returns an error if ranges of a shard overlap so much that they cannot lie side by side.
-func overlap(list []chunk.Range, size int64) error {
-	sum := int64(0)
-	for i, span := range list {
-		if span.Off < 0 {
-			continue
-		}
-		// A small file could otherwise name one range millions of times, and each of them would be decoded.
-		if sum += span.Len; sum > size {
-			return fault.New(fault.Corrupt, shardPart,
-				"the first %d of its %d chunks have more bytes than the shard, which has %d", i+1, len(list), size)
-		}
-	}
-	return nil
+// Lost notes a fault by which all chunks from a cell on, of some cells, cannot be found.
+func (v *Verifier) Lost(cell, size []int64, err error) error {
+	return v.result(cell, v.a.chunksIn(cell, size), 0, err)
 }
 
-// cell returns the first cell of chunk i of a shard that begins at a cell, and reports whether it lies in the array.
-func (s *shardLevel) cell(first []int64, i int, shape []int64) (cell []int64, inside bool) {
-	cell, inside = make([]int64, len(first)), true
-	for d := len(first) - 1; d >= 0; d-- {
-		cell[d] = first[d] + int64(i)%s.grid[d]*s.inner[d]
-		i /= int(s.grid[d])
-		inside = inside && cell[d] < shape[d]
-	}
-	return cell, inside
-}
+// Context ends when the check does.
+func (v *Verifier) Context() context.Context { return v.ctx }
 
-// chunkAt returns the coordinates of the chunk that begins at a cell.
-func (a *Array) chunkAt(cell []int64) []int64 {
+// ChunkAt returns the coordinates of the chunk that begins at a cell.
+func (a *Array) ChunkAt(cell []int64) []int64 {
 	coordinates := make([]int64, len(cell))
 	for d := range coordinates {
 		coordinates[d] = cell[d] / a.Chunks[d]
@@ -227,7 +163,7 @@ func (a *Array) chunkAt(cell []int64) []int64 {
 }
 
 // chunk decodes the chunk at a place, which begins at a cell. err says that it has none.
-func (v *arrayVerifier) chunk(cell []int64, p chunk.Stored, err error) error {
+func (v *Verifier) chunk(cell []int64, p chunk.Stored, err error) error {
 	reader := <-v.readers
 	defer func() { v.readers <- reader }()
 	off := int64(fault.NoOffset)
@@ -244,7 +180,7 @@ func (v *arrayVerifier) chunk(cell []int64, p chunk.Stored, err error) error {
 			err = reader.unpack(data, p.Skip)
 		}
 	}
-	return v.result(cell, 1, int64(v.a.bytes), reader.fault(err, v.a.chunkAt(cell), off))
+	return v.result(cell, 1, int64(v.a.bytes), reader.fault(err, v.a.ChunkAt(cell), off))
 }
 
 // chunksIn returns the number of chunks that a box of cells from first on meets inside of the array. It is

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"cmp"
@@ -53,25 +53,50 @@ type Array struct {
 
 	id      uint64 // of no other array
 	open    source.Opener
-	foreign *foreign // of an array in a file of another format, nil of one in Zarr
+	chunks  Chunks
+	objects Objects // the chunks, nil if none of them is an object
 	options Options
-	bytes   int                             // of a decoded chunk, 0 if it is over the limit
-	indexes *lru.Cache[string, *shardIndex] // of all arrays of one Open
+	bytes   int // of a decoded chunk, 0 if it is over the limit
+}
+
+// Chunks finds the chunks of an array. Several workers call it at the same time.
+type Chunks interface {
+	// Find returns where the chunk with some coordinates is. Its Skip has bits of the filters that the chunk lacks.
+	Find(ctx context.Context, at []int64) (chunk.Stored, error)
+	// Prepare reads the index of the chunks, if that is one for all of them, so Find need not.
+	Prepare(ctx context.Context) error
+}
+
+// Objects are Chunks each of which is an object, or lies in one with others if the metadata has Shards.
+type Objects interface {
+	Chunks
+	// Object returns the URI of the object of a chunk, and the name of the chunk for errors.
+	Object(at []int64) (uri, name string)
+	// IndexBytes returns the bytes that one index of each kind of object takes in Array.Indexes, and those that
+	// reading them takes.
+	IndexBytes() (kept, read int64, err error)
+	// Check gives the chunks of the shard that begins at a cell to a verifier.
+	Check(v *Verifier, at, cell []int64) error
 }
 
 // arrays counts the arrays of the process.
 var arrays atomic.Uint64
 
-// newArray makes an array of metadata.
-func newArray(o source.Opener, uri, path string, m *Meta, opt Options) *Array {
-	opt = opt.withDefaults(nil)
-	array := &Array{Meta: *m, URI: uri, Path: path, open: o, options: opt}
+// NewArray makes an array of a store. path is below the node that was opened.
+func (n *Node) NewArray(uri, path string, m *Meta, chunks Chunks) *Array {
+	array := &Array{Meta: *m, URI: uri, Path: path, open: n.open, options: n.options, chunks: chunks}
+	array.objects, _ = chunks.(Objects)
 	array.id = arrays.Add(1) | 1<<63 // others have low numbers: see catalog.Asset.Source
 	array.view()
-	array.indexes = opt.memory.indexes
-	array.bytes, _ = m.chunkBytes(opt.MaxChunk)
+	array.bytes, _ = m.chunkBytes(n.options.MaxChunk)
 	return array
 }
+
+// Opener opens the files of the array.
+func (a *Array) Opener() source.Opener { return a.open }
+
+// Indexes keeps the indexes of objects of all arrays of a store.
+func (a *Array) Indexes() *lru.Cache[string, any] { return a.options.memory.indexes }
 
 // view applies the attribute _Unsigned of NetCDF, whose classic form has no unsigned integers of some sizes: "true"
 // says that signed integers are unsigned, "false" the opposite.
@@ -91,23 +116,6 @@ func (m *Meta) view() {
 	}
 }
 
-// leastIndexes returns the bytes that one index of each level takes in the cache.
-func (a *Array) leastIndexes() (n int64) {
-	for i := range a.shards {
-		_, entries, err := a.shards[i].indexSize()
-		if err != nil {
-			return 0 // nothing of the array is read
-		}
-		// The name of an object has at most 21 bytes for each dimension, as the number of a chunk in a shard has.
-		key := int64(len(a.URI)) + 21*int64(len(a.Shape)+len(a.shards)+1)
-		n += indexCost(key, entries) + lru.Overhead
-	}
-	return n
-}
-
-// indexCost returns the bytes of an index in the cache, without the overhead of the cache.
-func indexCost(key int64, entries int) int64 { return key + indexEntry*int64(entries) + 128 }
-
 // ready returns an error if chunks may not be decoded.
 func (a *Array) ready() error {
 	_, err := a.chunkBytes(a.options.MaxChunk)
@@ -118,7 +126,7 @@ func (a *Array) ready() error {
 // does not exist.
 func (a *Array) read(ctx context.Context, b []byte, p *chunk.Stored) (_ []byte, ok bool, err error) {
 	file, err := source.OpenKnown(ctx, a.open, p.URI, source.Known{Size: p.Size, ETag: p.ETag})
-	if p.Object && missing(err) {
+	if p.Object && Missing(err) {
 		return b[:0], false, nil
 	}
 	if err != nil {
@@ -147,5 +155,30 @@ func (a *Array) read(ctx context.Context, b []byte, p *chunk.Stored) (_ []byte, 
 // maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size plus 64 KiB.
 func (a *Array) maxStored() int64 { return 2*int64(a.bytes) + 64<<10 }
 
-// Text returns the metadata that decides the meaning of the chunks, for fingerprints.
-func (m *Meta) Text() string { return m.raw }
+// known returns where a chunk is, as far as that takes no request once Chunks.Prepare was called.
+func (a *Array) known(at []int64) (place chunk.Stored, exact bool) {
+	if a.Shards != nil {
+		uri, _ := a.objects.Object(at)
+		return chunk.Stored{URI: uri, Object: true}, false
+	}
+	place, err := a.Find(context.Background(), at)
+	return place, err == nil
+}
+
+// Find returns where the chunk with the given coordinates is. One that has more bytes than one can have is an error.
+func (a *Array) Find(ctx context.Context, at []int64) (chunk.Stored, error) {
+	place, err := a.chunks.Find(ctx, at)
+	if err != nil {
+		return chunk.Stored{URI: place.URI, Absent: true, Object: place.Object}, fault.WithFile(err, a.URI)
+	}
+	return place, a.checkStored(&place)
+}
+
+// checkStored returns an error if a chunk in an object or a file has more bytes than one can have.
+func (a *Array) checkStored(p *chunk.Stored) error {
+	if limit := a.maxStored(); p.At.Len > limit {
+		return fault.WithFile(fault.At(fault.Limit, "shard index", p.At.Off, "a chunk of %d bytes, at most %d",
+			p.At.Len, limit), p.URI)
+	}
+	return nil
+}

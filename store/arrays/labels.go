@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	labelsPart = "labels"
 	// maxLabels bounds the bytes of the labels of an array, which are in memory: 8 million numbers of 8 bytes.
 	maxLabels = 64 << 20
 	// labelCost is the memory of a string beside its bytes.
@@ -37,6 +36,9 @@ type Labels struct {
 	missing []chunk.NoData
 	time    *cfTime // nil for numbers that are no times
 }
+
+// Texts turns the bytes of an array of strings into them.
+type Texts func(ctx context.Context, data []byte) ([]string, error)
 
 // Labels reads the labels that an array below the node has: its path, or the last part of it if only one array has it.
 func (n *Node) Labels(ctx context.Context, name string) (*Labels, error) {
@@ -70,7 +72,7 @@ func (l *Labels) Bytes() int64 {
 }
 
 // labelArray finds the array of labels.
-func (n *Node) labelArray(ctx context.Context, name string) (*Array, textsOf, error) {
+func (n *Node) labelArray(ctx context.Context, name string) (*Array, Texts, error) {
 	name = strings.Trim(name, "/")
 	list, err := n.Members(ctx)
 	if err != nil {
@@ -90,14 +92,14 @@ func (n *Node) labelArray(ctx context.Context, name string) (*Array, textsOf, er
 		return nil, nil, fault.WithFile(fault.New(fault.NotFound, "column "+name,
 			"%d arrays of this name; there are %s", len(found), namesOf(list)), n.URI)
 	}
-	if e := n.below[n.prefix+found[0].Path]; e.texts != nil {
-		return e.made, e.texts, nil
+	if e, ok := n.below[n.prefix+found[0].Path].(*made); ok && e.texts != nil {
+		return e.of, e.texts, nil
 	}
 	return found[0].Array, nil, found[0].Err
 }
 
 // readLabels reads the labels of an array. With texts they are strings, whose bytes are its last dimension.
-func readLabels(ctx context.Context, a *Array, texts textsOf) (*Labels, error) {
+func readLabels(ctx context.Context, a *Array, texts Texts) (*Labels, error) {
 	rank := len(a.Shape)
 	if texts != nil {
 		rank--
@@ -107,7 +109,7 @@ func readLabels(ctx context.Context, a *Array, texts textsOf) (*Labels, error) {
 			"an array of the shape %v: labels are (n) or (n, k) numbers, or (n) strings", a.Shape[:max(rank, 0)])
 	}
 	size := int64(a.DType.Size())
-	count := cells(a.Shape, maxLabels/size)
+	count := Cells(a.Shape, maxLabels/size)
 	if err := a.ready(); err != nil {
 		return nil, err
 	}
@@ -302,20 +304,20 @@ func (n *Node) Attribute(name string) (v column.Value, kind column.Kind) {
 	}
 	raw = alone(raw)
 	var flag bool
-	if decode(raw, &flag) == nil {
+	if Decode(raw, &flag) == nil {
 		if flag {
 			v.Int, v.Float = 1, 1
 		}
 		return v, column.Int
 	}
-	if decode(raw, &v.Int) == nil {
+	if Decode(raw, &v.Int) == nil {
 		v.Float = float64(v.Int)
 		return v, column.Int
 	}
-	if decode(raw, &v.Float) == nil {
+	if Decode(raw, &v.Float) == nil {
 		return v, column.Float
 	}
-	if decode(raw, &v.Text) == nil {
+	if Decode(raw, &v.Text) == nil {
 		return v, column.Text
 	}
 	return v, 0

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"cmp"
@@ -37,35 +37,35 @@ type codecKind struct {
 	// compresses says that the size of the stored form does not follow from the size of the output.
 	compresses bool
 	// configure reads the settings of a step, and checks them.
-	configure func(c *chain, s *decodeStep, conf jsonObject) error
-	standard  bool // version 3 has the codec itself, not only as one of numcodecs
-	only2     bool // it is read in version 2 only
+	configure func(c *chain, s *decodeStep, conf Object) error
 }
 
-// codecs are the codecs from bytes to bytes, by their names in numcodecs.
+// codecs are the codecs from bytes to bytes, by their names in numcodecs, with the filter lzf of h5py and crc32c of
+// Zarr.
 var codecs = map[string]*codecKind{
-	"zstd": {compresses: true, standard: true,
+	"zstd": {compresses: true,
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Zstd(dst, src) }},
-	"gzip": {compresses: true, standard: true,
+	"gzip": {compresses: true,
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Gzip(dst, src) }},
 	"zlib": {compresses: true,
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Zlib(dst, src) }},
 	"bz2": {compresses: true,
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Bzip2(dst, src) }},
-	"blosc": {compresses: true, standard: true,
+	"blosc": {compresses: true,
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.unblosc(dst, src) }},
 	"lz4":              {compresses: true, undo: unLZ4},
+	"lzf":              {compresses: true, undo: unLZF},
 	"fletcher32":       {sum: fletcher32},
+	"crc32c":           {sum: CRC32C},
 	"shuffle":          {undo: unshuffle, configure: (*chain).configureShuffle},
-	"delta":            {undo: undelta, configure: (*chain).configureFilter, only2: true},
-	"fixedscaleoffset": {undo: unscale, configure: (*chain).configureFilter, only2: true},
+	"delta":            {undo: undelta, configure: (*chain).configureFilter},
+	"fixedscaleoffset": {undo: unscale, configure: (*chain).configureFilter},
 }
 
-// Codecs that numcodecs lacks, or that are read in the form of version 3 alone.
-var (
-	crc32cCodec = &codecKind{sum: crc32c}
-	swapCodec   = &codecKind{undo: swap} // samples that are big-endian
-)
+// swapCodec makes samples little-endian that are big-endian.
+var swapCodec = &codecKind{undo: swap}
+
+func unLZF(_ *chunkDecoder, dst, src []byte, _ *decodeStep) error { return expand.LZF(dst, src) }
 
 // unLZ4 undoes LZ4 of numcodecs: the size before the block.
 func unLZ4(_ *chunkDecoder, dst, src []byte, _ *decodeStep) error {
@@ -86,9 +86,9 @@ func swap(_ *chunkDecoder, dst, src []byte, s *decodeStep) error {
 	return nil
 }
 
-func (c *chain) configureShuffle(s *decodeStep, conf jsonObject) error {
+func (c *chain) configureShuffle(s *decodeStep, conf Object) error {
 	s.elem = 4
-	if _, err := conf.get("elementsize", &s.elem); err != nil {
+	if _, err := conf.Get("elementsize", &s.elem); err != nil {
 		return err
 	}
 	if s.elem < 1 || s.elem > 1<<16 {
@@ -98,13 +98,13 @@ func (c *chain) configureShuffle(s *decodeStep, conf jsonObject) error {
 }
 
 // configureFilter reads the settings of delta and fixedscaleoffset.
-func (c *chain) configureFilter(s *decodeStep, conf jsonObject) (err error) {
-	target, source := conf.text("dtype"), conf.text("astype")
+func (c *chain) configureFilter(s *decodeStep, conf Object) (err error) {
+	target, source := conf.String("dtype"), conf.String("astype")
 	source = cmp.Or(source, target)
-	if s.to.t, s.to.big, err = parseNumpy(target); err != nil {
+	if s.to.t, s.to.big, err = ParseNumpy(target); err != nil {
 		return err
 	}
-	if s.from.t, s.from.big, err = parseNumpy(source); err != nil {
+	if s.from.t, s.from.big, err = ParseNumpy(source); err != nil {
 		return err
 	}
 	if c.size < 0 || c.size != max(int(c.cells), 0)*s.to.t.Size() {
@@ -112,7 +112,7 @@ func (c *chain) configureFilter(s *decodeStep, conf jsonObject) (err error) {
 	}
 	known := !isFloat(s.from.t) && !isFloat(s.to.t) || s.from.t == s.to.t && s.to.t != chunk.Float16
 	if s.name == "fixedscaleoffset" {
-		if err := cmp.Or(conf.need("scale", &s.scale), conf.need("offset", &s.shift)); err != nil {
+		if err := cmp.Or(conf.Need("scale", &s.scale), conf.Need("offset", &s.shift)); err != nil {
 			return err
 		}
 		// Whole numbers are scaled as float64, as numpy does; float32 would round as float32.
@@ -135,13 +135,4 @@ func (s *decodeStep) stored() int {
 		return s.size / s.to.t.Size() * s.from.t.Size()
 	}
 	return s.size
-}
-
-// shardLevel is one level of sharding: an object, or a chunk of an outer shard, that holds a grid of chunks.
-type shardLevel struct {
-	inner   []int64 // cells of a chunk of its grid
-	grid    []int64 // chunks along each dimension
-	atStart bool    // the index comes first
-	big     bool    // its numbers are big-endian
-	sum     bool    // it ends with a CRC-32C
 }

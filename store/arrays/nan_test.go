@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"encoding/binary"
@@ -12,7 +12,7 @@ import (
 func TestFillOfNaN(t *testing.T) {
 	for dtype, want := range map[chunk.DType]uint64{chunk.Float16: 0x7e00, chunk.Float32: 0x7fc00000,
 		chunk.Float64: 0x7ff8000000000000} {
-		fill, err := parseFill(json.RawMessage(`"NaN"`), dtype)
+		fill, err := ParseFill(json.RawMessage(`"NaN"`), dtype)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"math"
@@ -10,6 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 )
+
+const labelsPart = "labels"
 
 // cfTime says what the numbers of times count, and from when on (CF conventions, section 4.4).
 type cfTime struct {

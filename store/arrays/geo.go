@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"context"
@@ -66,15 +66,15 @@ func (n *Node) scopes(dir string) iter.Seq[string] {
 
 // attributesAt returns the attributes of an array or a group, also of an array that cannot be read: GDAL keeps what it
 // says of the CRS in one of characters. It reports false if there is none.
-func (n *Node) attributesAt(ctx context.Context, p string) (jsonObject, bool) {
-	if entry, ok := n.below[n.prefix+p]; ok && n.isFile && entry.array {
+func (n *Node) attributesAt(ctx context.Context, p string) (Object, bool) {
+	if entry, ok := n.below[n.prefix+p].(*made); ok {
 		return entry.attrs, true
 	}
 	node, err := n.At(ctx, p)
 	if err != nil {
 		return nil, false
 	}
-	node.drop()
+	node.Drop()
 	if node.Array != nil {
 		return node.Array.Attrs, true
 	}
@@ -111,7 +111,7 @@ func alike(coordinates, said *[6]float64, a *Array) bool {
 func (p *Place) isComplete() bool { return p.EPSG != 0 && p.Transform != nil }
 
 // add fills in fields that p lacks and attributes have.
-func (p *Place) add(attrs jsonObject) {
+func (p *Place) add(attrs Object) {
 	if p.EPSG == 0 {
 		p.EPSG = epsgOf(attrs)
 	}
@@ -121,11 +121,11 @@ func (p *Place) add(attrs jsonObject) {
 }
 
 // epsgOf returns the code of the CRS that attributes name, or 0.
-func epsgOf(attrs jsonObject) int {
+func epsgOf(attrs Object) int {
 	for _, key := range [...]string{"proj:epsg", "epsg", "epsg_code", "spatial:epsg", "proj:code", "crs", "crs_wkt",
 		"spatial_ref", "proj:wkt2"} {
 		var code int
-		if raw := attrs[key]; len(raw) > 0 && decode(alone(raw), &code) == nil && code > 0 {
+		if raw := attrs[key]; len(raw) > 0 && Decode(alone(raw), &code) == nil && code > 0 {
 			return code
 		}
 		if code, _ := epsg.Described(attrs.Text(key)); code > 0 {
@@ -137,13 +137,13 @@ func epsgOf(attrs jsonObject) int {
 
 // transformOf returns the transform in attributes, or nil: GeoTransform has six numbers in GDAL's order,
 // spatial:transform (GeoZarr) and proj:transform (STAC) in the order of an affine matrix.
-func transformOf(attrs jsonObject) *[6]float64 {
+func transformOf(attrs Object) *[6]float64 {
 	if v := numbers(strings.FieldsSeq(attrs.Text("GeoTransform"))); len(v) == 6 {
 		return valid([6]float64(v))
 	}
 	for _, key := range [...]string{"spatial:transform", "proj:transform"} {
 		var matrix []float64
-		if ok, err := attrs.get(key, &matrix); ok && err == nil && (len(matrix) == 6 || len(matrix) == 9) {
+		if ok, err := attrs.Get(key, &matrix); ok && err == nil && (len(matrix) == 6 || len(matrix) == 9) {
 			return valid([6]float64{matrix[2], matrix[0], matrix[1], matrix[5], matrix[3], matrix[4]})
 		}
 	}
@@ -218,7 +218,7 @@ func (n *Node) coordinateArray(ctx context.Context, dir, name string) *Array {
 		if err != nil {
 			continue
 		}
-		if node.drop(); node.Array != nil {
+		if node.Drop(); node.Array != nil {
 			return node.Array
 		}
 	}

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"bytes"
@@ -22,29 +22,30 @@ const (
 	metaCopies = 4
 )
 
-// jsonObject is a JSON object whose values are not decoded yet.
-type jsonObject map[string]json.RawMessage
+// Object is a JSON object whose values are not decoded yet.
+type Object map[string]json.RawMessage
 
-const metaPart = "metadata"
+// MetaPart is the part of errors about metadata.
+const MetaPart = "metadata"
 
-// decodeObject parses a JSON object that is bounded, and returns the number of values in it.
-func decodeObject(b []byte) (v jsonObject, values int, err error) {
+// DecodeObject parses a JSON object that is bounded, and returns the number of values in it.
+func DecodeObject(b []byte) (v Object, values int, err error) {
 	if b, values, err = plainText(b); err != nil {
 		return nil, 0, err
 	}
-	if err = decode(b, &v); err == nil && v == nil {
+	if err = Decode(b, &v); err == nil && v == nil {
 		err = corrupt("null is not an object")
 	}
 	return v, values, err
 }
 
-// decode decodes one JSON value.
-func decode(b []byte, to any) error {
+// Decode decodes one JSON value.
+func Decode(b []byte, to any) error {
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	decoder.UseNumber()
 	if err := decoder.Decode(to); err != nil {
 		if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return fault.At(fault.Corrupt, metaPart, s.Offset, "%v", err)
+			return fault.At(fault.Corrupt, MetaPart, s.Offset, "%v", err)
 		}
 		return corrupt("%v", err)
 	}
@@ -80,10 +81,10 @@ func plainText(b []byte) (text []byte, values int, err error) {
 			}
 		}
 		if depth > maxDepth {
-			return nil, 0, fault.At(fault.Limit, metaPart, int64(i), "more than %d levels of nesting", maxDepth)
+			return nil, 0, fault.At(fault.Limit, MetaPart, int64(i), "more than %d levels of nesting", maxDepth)
 		}
 		if values > maxValues {
-			return nil, 0, fault.At(fault.Limit, metaPart, int64(i), "more than %d values", maxValues)
+			return nil, 0, fault.At(fault.Limit, MetaPart, int64(i), "more than %d values", maxValues)
 		}
 	}
 	if done == 0 {
@@ -102,40 +103,40 @@ func bareWord(b []byte) int {
 	return 0
 }
 
-// get decodes the value of a key. It reports false if the key is missing or null.
-func (v jsonObject) get(key string, to any) (bool, error) {
+// Get decodes the value of a key. It reports false if the key is missing or null.
+func (v Object) Get(key string, to any) (bool, error) {
 	raw, ok := v[key]
 	if !ok || string(raw) == "null" {
 		return false, nil
 	}
-	if err := decode(raw, to); err != nil {
+	if err := Decode(raw, to); err != nil {
 		return false, fault.WithPart(err, key, fault.NoOffset)
 	}
 	return true, nil
 }
 
-// need is get for a key that must be there.
-func (v jsonObject) need(key string, to any) error {
-	ok, err := v.get(key, to)
+// Need is Get for a key that must be there.
+func (v Object) Need(key string, to any) error {
+	ok, err := v.Get(key, to)
 	if err == nil && !ok {
 		err = corrupt("%q is missing", key)
 	}
 	return err
 }
 
-// text returns a string, or "".
-func (v jsonObject) text(key string) string {
+// String returns a string as it stands, or "".
+func (v Object) String(key string) string {
 	var value string
-	if ok, err := v.get(key, &value); !ok || err != nil {
+	if ok, err := v.Get(key, &value); !ok || err != nil {
 		return ""
 	}
 	return value
 }
 
 func corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, metaPart, format, args...)
+	return fault.New(fault.Corrupt, MetaPart, format, args...)
 }
 
 func unsupported(format string, args ...any) error {
-	return fault.New(fault.Unsupported, metaPart, format, args...)
+	return fault.New(fault.Unsupported, MetaPart, format, args...)
 }

@@ -1,4 +1,4 @@
-package zarr
+package arrays
 
 import (
 	"encoding/json"
@@ -10,15 +10,15 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// numpyTypes are the types of version 2, without their byte order.
+// numpyTypes are the types of numpy, without their byte order.
 var numpyTypes = map[string]chunk.DType{
 	"b1": chunk.Uint8, "i1": chunk.Int8, "u1": chunk.Uint8, "i2": chunk.Int16, "u2": chunk.Uint16,
 	"i4": chunk.Int32, "u4": chunk.Uint32, "i8": chunk.Int64, "u8": chunk.Uint64,
 	"f2": chunk.Float16, "f4": chunk.Float32, "f8": chunk.Float64,
 }
 
-// parseNumpy parses a type like "<f4" of version 2.
-func parseNumpy(s string) (t chunk.DType, big bool, err error) {
+// ParseNumpy parses a type of numpy such as "<f4".
+func ParseNumpy(s string) (t chunk.DType, big bool, err error) {
 	if len(s) < 3 {
 		return 0, false, unsupported("data type %q", s)
 	}
@@ -29,35 +29,14 @@ func parseNumpy(s string) (t chunk.DType, big bool, err error) {
 	return t, s[0] == '>' && t.Size() > 1, nil
 }
 
-// parseType parses a type of version 3.
-func parseType(raw json.RawMessage) (chunk.DType, error) {
-	var name string
-	if decode(raw, &name) != nil {
-		var extension jsonObject
-		if err := decode(raw, &extension); err != nil {
-			return 0, err
-		}
-		return 0, unsupported("data type %q: arrays of numbers and booleans are read", extension.text("name"))
-	}
-	if name == "bool" {
-		return chunk.Uint8, nil
-	}
-	for _, typ := range numpyTypes {
-		if typ.String() == name {
-			return typ, nil
-		}
-	}
-	return 0, unsupported("data type %q: arrays of numbers and booleans are read", name)
-}
-
-// parseFill returns a fill value as one little-endian sample. null is 0.
-func parseFill(raw json.RawMessage, t chunk.DType) ([]byte, error) {
+// ParseFill returns a fill value as one little-endian sample. null is 0.
+func ParseFill(raw json.RawMessage, t chunk.DType) ([]byte, error) {
 	fill := make([]byte, t.Size())
 	var value any
 	if len(raw) == 0 || string(raw) == "null" {
 		return fill, nil
 	}
-	if err := decode(raw, &value); err != nil {
+	if err := Decode(raw, &value); err != nil {
 		return nil, err
 	}
 	switch value := value.(type) {
