@@ -22,43 +22,82 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 )
 
-// Kind is what a path leads to: a kind of Register, or Other. Callers look for the kind that has Times or Lists, and
-// for the kind of a class in Files: Register panics if two kinds have the same.
-type Kind struct {
-	// Noun names the kind for people, such as "a container".
-	Noun string
-	// Named reports whether a remote path has the name of this kind: it is asked for first, and the others only if it
-	// is not. nil for a kind without names.
-	Named func(source.Path) bool
+// Kind is what a path leads to: a kind of Register, or Other. What can be done with its paths beside is an interface of
+// its own, which the type of a kind implements: those below, and Dataset, Member and Describer of the loader.
+type Kind interface {
+	// String names the kind for people, such as "a container".
+	String() string
 	// Is looks at the names and first bytes of files. Its errors are outages, which leave open what a path is.
-	Is func(context.Context, source.Opener, source.Path) (bool, error)
-	// Files is the class of local files that are of this kind by their names, without a look at their bytes, as
-	// archives of all kinds begin alike; 0 for none.
-	Files magic.Class
-	// Times is true if a timestamp opens an earlier state, Lists if a list of paths is one dataset of this kind.
-	Times, Lists bool
-	// Inside is true if a path FILE::PATH, whose FILE has the name of this kind, is one of this kind, too.
-	Inside bool
-	// Flat is true if there are no dimensions to name.
-	Flat bool
-	// Usage says of a path how its rasters are read, for the error that it is not one raster. Its %s is the path.
-	Usage string
-	// Raster opens the images of a store for a field, as the field, the array and the dimensions that a user names
-	// choose them, if the class of the URI's name is in Files. nil for a kind that is no sample of other datasets.
-	Raster func(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error)
-	// Labels opens the labels of the images of a store by the name of an array. One that has more than a value for each
-	// image, or pixels, is fault.NotFound with single. nil where Raster is.
-	Labels func(ctx context.Context, o source.Opener, uri, name string, single bool, l Limits) (Labels, error)
-	// Arrays returns the paths of the arrays in a store, sorted. nil where Raster is.
-	Arrays func(ctx context.Context, o source.Opener, uri string, l Limits) ([]string, error)
-	// Parts reports whether a local name without a file stands for files with the names of parts; nil if none does.
-	Parts func(ctx context.Context, o source.Opener, uri string) bool
-	// Verify checks every byte of a path. Its error is a fault of the path, unless the context is done.
-	Verify func(ctx context.Context, c *Check, path string) error
+	Is(context.Context, source.Opener, source.Path) (bool, error)
 }
 
-// Limits of a store, in bytes; 0 for the defaults of its kind.
-type Limits struct{ MaxChunk, MaxIndexes, MaxMeta int64 }
+// Named is a Kind that the name of a remote path tells: it is asked for first, and the others only if it is not.
+type Named interface{ Named(source.Path) bool }
+
+// Files is a Kind of files and directories that their names tell. They may be samples of other datasets, or have
+// paths inside: FILE::PATH.
+type Files interface {
+	Arrays
+	Format() *magic.Format
+}
+
+// Arrays is a Kind of arrays of images.
+type Arrays interface {
+	Kind
+	Open(ctx context.Context, o source.Opener, uri string, opt Options) (Group, error)
+}
+
+// Times is a Kind with earlier states: Options.Since and Until.
+type Times interface {
+	Arrays
+	Times()
+}
+
+// Lists is a Kind of which a list of paths is one dataset.
+type Lists interface {
+	Kind
+	// Parts reports whether a local name without a file stands for files with the names of parts.
+	Parts(ctx context.Context, o source.Opener, uri string) bool
+}
+
+// Several is a Kind of which no path is one raster. Usage says how the rasters of a path are read.
+type Several interface{ Usage(path string) string }
+
+// Verifier is a Kind that checks every byte of a path. Its error is a fault of the path, unless the context is done.
+type Verifier interface {
+	Verify(ctx context.Context, c *Check, path string) error
+}
+
+// Options of a store; 0 for the defaults of its kind.
+type Options struct {
+	MaxChunk, MaxIndexes, MaxMeta int64 // bytes
+	Key                           []byte
+	Since, Until                  uint64 // of Times: milliseconds since 1970
+}
+
+// Group is an open array, or a group of arrays. It keeps no file open, and is safe for concurrent use.
+type Group interface {
+	// Raster returns the images of a field, as the field, the array and the dimensions that a user names choose them.
+	Raster(ctx context.Context, field, array, dims string) (Raster, error)
+	// IsLabel reports whether an array has one value for each image.
+	IsLabel(ctx context.Context, array string) bool
+	// Labels returns the values that an array has for each image.
+	Labels(ctx context.Context, array string) (Labels, error)
+	// Arrays returns the paths of the arrays, sorted.
+	Arrays(ctx context.Context) ([]string, error)
+	// Text returns what decides the meaning of an array, for fingerprints, or "" if it cannot be read.
+	Text(ctx context.Context, array string) string
+	// Attribute returns a number or a string among the attributes of the array or the group at a path; kind is 0 if
+	// none has the name.
+	Attribute(ctx context.Context, path, name string) (v column.Value, kind column.Kind)
+	// Full returns an error if memory for metadata was missing.
+	Full() error
+	// Describe describes the store at a path, for reports.
+	Describe(ctx context.Context, path string) (any, error)
+}
+
+// Fingerprinted is a Group with a fingerprint of its own, which all that is read of it shares.
+type Fingerprinted interface{ Fingerprint() string }
 
 // Images are images of one shape: the chunk.Array of the indexes of a Raster.
 type Images interface {
@@ -78,11 +117,17 @@ type Labels interface {
 	Unit() time.Duration // of times; 0 for other values
 	Value(image int64) column.Value
 	Bytes() int64 // of memory
+	// Print is as Raster.Print.
+	Print() string
+	// Scalars are the labels as one value for each image, and Classes as classes.
+	Scalars() (Labels, error)
+	Classes() (Labels, error)
 }
 
 // Raster is the images of a store.
 type Raster interface {
-	Images
+	Len() int64
+	Index(i int64) *chunk.Index
 	// URI is the address of the first array.
 	URI() string
 	// Grid is an index without ranges, of the shape and type of all images.
@@ -93,91 +138,108 @@ type Raster interface {
 	Place(ctx context.Context) (epsg int, transform *[6]float64)
 	// Held returns the bytes of memory that the store holds, and fails if they are over its limits.
 	Held() (int64, error)
+	// Print is what decides the meaning of the arrays, for fingerprints.
+	Print() string
 }
 
+// Coordinated is a Raster whose images have coordinates along n, which are not their numbers.
+type Coordinated interface {
+	// Axis is the name of n, "" of a raster without n.
+	Axis() string
+	Coordinate(i int64) (number int64, text string)
+}
+
+// other is all that is no store by itself.
+type other struct{}
+
+func (other) String() string                                               { return "another file or directory" }
+func (other) Is(context.Context, source.Opener, source.Path) (bool, error) { return false, nil }
+
 // Other is all that is no store by itself: a raster, a table, a directory of files, a pattern, or nothing.
-var Other = &Kind{Noun: "another file or directory"}
+var Other Kind = other{}
 
 // kinds are all but Other, by their nouns.
-var kinds []*Kind
+var kinds []Kind
 
 // Register adds a kind, and returns it. The package of a store calls it when the program starts, so a program
 // opens the stores whose packages it imports.
-func Register(k *Kind) *Kind {
-	for _, other := range kinds {
-		if k.Files != 0 && k.Files == other.Files || k.Times && other.Times || k.Lists && other.Lists {
-			panic("store: " + k.Noun + " and " + other.Noun + " have the same part, and one kind alone may")
-		}
+func Register(k Kind) Kind {
+	if files, ok := k.(Files); ok {
+		magic.Add(files.Format())
 	}
 	kinds = append(kinds, k)
-	slices.SortFunc(kinds, func(a, b *Kind) int { return cmp.Compare(a.Noun, b.Noun) })
+	slices.SortFunc(kinds, func(a, b Kind) int { return cmp.Compare(a.String(), b.String()) })
 	return k
 }
 
-// OpenRaster is Kind.Raster of the kind that a URI has the name of.
-func OpenRaster(ctx context.Context, o source.Opener, uri, field, array, dims string, l Limits) (Raster, error) {
-	kind, err := sampleKind(uri)
-	if err != nil {
-		return nil, err
+// Find returns the kinds that can do what T says.
+func Find[T any]() (list []T) {
+	for _, k := range kinds {
+		if t, ok := k.(T); ok {
+			list = append(list, t)
+		}
 	}
-	return kind.Raster(ctx, o, uri, field, array, dims, l)
+	return list
 }
 
-// OpenLabels is Kind.Labels of the kind that a URI has the name of.
-func OpenLabels(ctx context.Context, o source.Opener, uri, name string, single bool, l Limits) (Labels, error) {
-	kind, err := sampleKind(uri)
-	if err != nil {
-		return nil, err
-	}
-	return kind.Labels(ctx, o, uri, name, single, l)
-}
-
-// Arrays is Kind.Arrays of the kind that a URI has the name of.
-func Arrays(ctx context.Context, o source.Opener, uri string, l Limits) ([]string, error) {
-	kind, err := sampleKind(uri)
-	if err != nil {
-		return nil, err
-	}
-	return kind.Arrays(ctx, o, uri, l)
+// known are formats whose kinds a program may not import, and what is not read. A directory is of one of them if a file
+// below it exists. Kinds that are registered come first.
+var known = []struct {
+	format string // the name of the format, or ""
+	files  []string
+	lists  bool // it is read by a kind of Lists
+	err    *fault.Error
+}{
+	{format: "zarr", err: fault.NotImported("dataset", "reads a Zarr store", "store/zarr")},
+	{format: "hdf5", err: fault.NotImported("dataset", "reads an HDF5 or NetCDF-4 file", "store/hdf5")},
+	// Of containers a directory would be read as a folder of files.
+	{files: []string{"METADATA/level0.parquet", "METADATA/sample.parquet"}, lists: true, err: ErrNoContainers},
+	// Each Icechunk store has this as its first snapshot.
+	{files: []string{"snapshots/1CECHNKREP0F1RSTCMT0"}, err: fault.New(fault.Unsupported, "dataset",
+		"is an Icechunk store, which is not read: copy it to Zarr")},
 }
 
 // ErrNoContainers is the error of a program without the package of containers.
 var ErrNoContainers = fault.NotImported("dataset", "reads containers", "loader/containers")
 
+// OfFormat returns the kind of files of a format, nil if there is none.
+func OfFormat(f *magic.Format) Files {
+	for _, k := range Find[Files]() {
+		if k.Format() == f {
+			return k
+		}
+	}
+	return nil
+}
+
+// Open opens a store whose URI has the name of a kind of files.
+func Open(ctx context.Context, o source.Opener, uri string, opt Options) (Group, error) {
+	if err := Missing(uri); err != nil {
+		return nil, err
+	}
+	return OfFormat(magic.Named(source.Name(uri))).Open(ctx, o, uri, opt)
+}
+
 // Missing returns the error of a program that lacks the package of the store that a URI has the name of, nil if it has
 // the package.
 func Missing(uri string) error {
-	_, err := sampleKind(uri)
-	return err
-}
-
-// sampleKind returns the kind with a Raster that a URI has the name of.
-func sampleKind(uri string) (*Kind, error) {
 	format := magic.Named(source.Name(uri))
-	kind := Find(func(k *Kind) bool { return k.Raster != nil && k.Files == format.Class })
-	if kind == Other {
-		return nil, fault.WithFile(fault.NotImported("dataset", "reads "+format.Noun,
-			"loader/stores/"+format.Name+"s"), uri)
+	if OfFormat(format) != nil {
+		return nil
 	}
-	return kind, nil
-}
-
-// Find returns the first kind that want reports true for, or Other.
-func Find(want func(*Kind) bool) *Kind {
-	if i := slices.IndexFunc(kinds, want); i >= 0 {
-		return kinds[i]
+	for _, k := range known {
+		if k.format != "" && k.format == format.Name {
+			return fault.WithFile(k.err, uri)
+		}
 	}
-	return Other
+	return fault.WithFile(fault.New(fault.Unsupported, "dataset", "%s is not read", format.Noun), uri)
 }
-
-// String returns the noun.
-func (k *Kind) String() string { return k.Noun }
 
 // Of returns what a path leads to. The name of a raster or a table decides without a request, and so does a remote
 // path into a container (CONTAINER::PATH). A directory that is two things at once, such as one with the metadata of
 // both Zarr and TileDB, is fault.Unsupported. What cannot be opened is Other: opening it has the better error. If no
 // kind was found and a server did not answer, its error is returned.
-func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
+func Of(ctx context.Context, o source.Opener, uri string) (Kind, error) {
 	p, err := source.Parse(uri)
 	if err != nil {
 		return Other, nil
@@ -195,9 +257,9 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 			return Other, nil
 		}
 	}
-	candidates := make([]*Kind, 0, len(kinds))
+	candidates := make([]Kind, 0, len(kinds))
 	for _, kind := range kinds {
-		if named := p.Remote() && kind.Named != nil && kind.Named(p); !named {
+		if namer, ok := kind.(Named); !ok || !p.Remote() || !namer.Named(p) {
 			candidates = append(candidates, kind)
 		} else if is, err := kind.Is(ctx, o, p); err != nil {
 			return Other, err
@@ -224,7 +286,7 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 		case !found[i]:
 		case result == Other:
 			result = kind
-		case result.Files != 0 && strings.EqualFold(path.Ext(name), ".zip"): // all ZIPs begin like containers
+		case isFiles(result) && strings.EqualFold(path.Ext(name), ".zip"): // all ZIPs begin like containers
 		default:
 			return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset",
 				"is %v and %v at once: move one of them to a directory of its own", result, kind), uri)
@@ -233,36 +295,41 @@ func Of(ctx context.Context, o source.Opener, uri string) (*Kind, error) {
 	if result == Other && outage != nil {
 		return Other, outage
 	}
-	byName := Find(func(k *Kind) bool { return k.Files != 0 && k.Files == class })
-	if byName != Other && !p.Remote() {
-		if st, err := openers.RootsOf(o).Stat(p.Local()); err == nil && st.Mode().IsRegular() {
-			result = byName // a ZIP, maybe a bad one
+	if p.Remote() {
+		return result, nil
+	}
+	roots := openers.RootsOf(o)
+	if byName := OfFormat(magic.Named(name)); byName != nil {
+		if st, err := roots.Stat(p.Local()); err == nil && st.Mode().IsRegular() {
+			return byName, nil // a ZIP, maybe a bad one
 		}
 	}
-	if result == Other && !p.Remote() && Find(func(k *Kind) bool { return k.Lists }) == Other {
-		for _, table := range []string{"METADATA/level0.parquet", "METADATA/sample.parquet"} {
-			if _, err := openers.RootsOf(o).Stat(pathname.Join(p.Local(), table)); err == nil {
-				return Other, fault.WithFile(ErrNoContainers, uri) // it would be read as a folder of files
+	for _, k := range known {
+		for _, file := range k.files {
+			if result != Other || k.lists && len(Find[Lists]()) > 0 {
+				continue
+			}
+			if _, err := roots.Stat(pathname.Join(p.Local(), file)); err == nil {
+				return Other, fault.WithFile(k.err, uri)
 			}
 		}
 	}
-	icechunk := pathname.Join(p.Local(), "snapshots/1CECHNKREP0F1RSTCMT0") // the first snapshot of each of its stores
-	if _, err := openers.RootsOf(o).Stat(icechunk); err == nil && result == Other && !p.Remote() {
-		return Other, fault.WithFile(fault.New(fault.Unsupported, "dataset",
-			"is an Icechunk store, which is not read: copy it to Zarr"), uri)
-	}
 	return result, nil
+}
+
+func isFiles(k Kind) bool {
+	_, ok := k.(Files)
+	return ok
 }
 
 // Inside reports whether a path is FILE::PATH of a kind that has such paths.
 func Inside(uri string) bool {
 	file, _, inside := source.Split(uri)
-	class := magic.Named(source.Name(file)).Class
-	return inside && Find(func(k *Kind) bool { return k.Inside && k.Files == class }) != Other
+	return inside && OfFormat(magic.Named(source.Name(file))) != nil
 }
 
 // Is reports whether a path leads to a kind, and to no other one.
-func Is(ctx context.Context, o source.Opener, uri string, k *Kind) bool {
+func Is(ctx context.Context, o source.Opener, uri string, k Kind) bool {
 	found, err := Of(ctx, o, uri)
 	return err == nil && found == k
 }

@@ -27,13 +27,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// container is registered here as loader/containers does it.
+var container = store.Register(taco.Kind{})
+
 // paths has a path of every kind, below testdata or below the directory that makePaths writes.
-var paths = map[string]*store.Kind{
+var paths = map[string]store.Kind{
 	"tiledb/arrays/dense_2d_order_rc": tiledb.Kind,
 	"tiledb/arrays/sparse_2d":         tiledb.Kind,
-	"taco3/scenes":                    taco.Kind,
-	"taco3/scenes.zip":                taco.Kind,
-	"taco3/flat.zip":                  taco.Kind,
+	"taco3/scenes":                    container,
+	"taco3/scenes.zip":                container,
+	"taco3/flat.zip":                  container,
 	"raster/tog":                      store.Other,
 	"lonlat.json":                     store.Other,
 	"is/no/path":                      store.Other,

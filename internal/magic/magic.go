@@ -27,17 +27,12 @@ const (
 	Items
 	Frame // of OpenZL
 	Container
-	// Zarr is an array or group: a directory, or a ZIP of one.
-	Zarr
-	// HDF5 is a file of arrays and groups; NetCDF-4 files are such files.
-	HDF5
+	// Store is a store of arrays, which a package below store reads: it adds its format, if that is not listed here.
+	Store
 )
 
 // Pixels reports whether files are rasters or pictures.
 func (c Class) Pixels() bool { return c == Raster || c == Picture }
-
-// Store reports whether a path is a store of arrays.
-func (c Class) Store() bool { return c == Zarr || c == HDF5 }
 
 // Table reports whether files are tables.
 func (c Class) Table() bool { return c == Parquet || c == CSV || c == Items }
@@ -47,43 +42,52 @@ type Format struct {
 	Name  string // as reports and catalogs say it
 	Class Class
 	Noun  string // for errors, or ""
+	// Folder is set if a directory with the extension is one of the format, too, and so one path.
+	Folder bool
 
-	starts []string // the shortest that tell its files from others
-	ends   []string // extensions, the usual one first
+	Starts []string // the shortest that tell its files from others
+	Ends   []string // extensions, the usual one first
 }
 
 // Formats of rasters and pictures.
 var (
-	TIFF = &Format{Name: "tiff", Class: Raster, starts: []string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+"},
-		ends: []string{".tif", ".tiff", ".geotiff"}}
+	TIFF = &Format{Name: "tiff", Class: Raster, Starts: []string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+"},
+		Ends: []string{".tif", ".tiff", ".geotiff"}}
 	// Rumi is of generation 3. Files of earlier generations begin like a BigTIFF.
-	Rumi = &Format{Name: "rumi", Class: Raster, starts: []string{"RUMI"}, ends: []string{".rumi"}}
-	PNG  = &Format{Name: "png", Class: Picture, Noun: "a PNG image", starts: []string{"\x89PNG"},
-		ends: []string{".png"}}
-	JPEG = &Format{Name: "jpeg", Class: Picture, Noun: "a JPEG image", starts: []string{"\xff\xd8\xff"},
-		ends: []string{".jpg", ".jpeg"}}
-	NPY = &Format{Name: "npy", Class: Picture, Noun: "a NumPy array", starts: []string{"\x93NUM"},
-		ends: []string{".npy"}}
+	Rumi = &Format{Name: "rumi", Class: Raster, Starts: []string{"RUMI"}, Ends: []string{".rumi"}}
+	PNG  = &Format{Name: "png", Class: Picture, Noun: "a PNG image", Starts: []string{"\x89PNG"},
+		Ends: []string{".png"}}
+	JPEG = &Format{Name: "jpeg", Class: Picture, Noun: "a JPEG image", Starts: []string{"\xff\xd8\xff"},
+		Ends: []string{".jpg", ".jpeg"}}
+	NPY = &Format{Name: "npy", Class: Picture, Noun: "a NumPy array", Starts: []string{"\x93NUM"},
+		Ends: []string{".npy"}}
 	// NPZ is a ZIP of arrays. None of them is the raster that it stands for: SplitArray of package source names one.
-	NPZ = &Format{Name: "npz", Class: Picture, Noun: "an archive of NumPy arrays", ends: []string{".npz"}}
-	VRT = &Format{Name: "vrt", Class: Picture, Noun: "a GDAL virtual raster (VRT)", starts: []string{"<VRT"},
-		ends: []string{".vrt"}} // function virtual has other starts
+	NPZ = &Format{Name: "npz", Class: Picture, Noun: "an archive of NumPy arrays", Ends: []string{".npz"}}
+	VRT = &Format{Name: "vrt", Class: Picture, Noun: "a GDAL virtual raster (VRT)", Starts: []string{"<VRT"},
+		Ends: []string{".vrt"}} // function virtual has other starts
 )
 
 // formats are those that chaski reads. A new one is one entry.
-var formats = [...]*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT,
-	{Name: "parquet", Class: Parquet, Noun: "a Parquet file", starts: []string{"PAR1"},
-		ends: []string{".parquet", ".pq", ".geoparquet"}},
-	{Name: "csv", Class: CSV, Noun: "a CSV file", ends: []string{".csv", ".tsv"}},
-	{Name: "csv", Class: CSV, Noun: "a text file", ends: []string{".txt"}},
-	{Name: "items", Class: Items, Noun: "JSON", ends: []string{".json", ".jsonl", ".ndjson"}},
-	{Name: "items", Class: Items, Noun: "GeoJSON", ends: []string{".geojson"}},
-	{Name: "openzl frame", Class: Frame, ends: []string{".zl"}},
-	{Name: "container", Class: Container, Noun: "a Tortilla or TACO container", starts: []string{"#y", "WX"},
-		ends: []string{".tacozip", ".taco", ".tortilla", ".tacocat"}},
-	{Name: "zarr", Class: Zarr, Noun: "a Zarr store", ends: []string{".zarr", zarrZIP}},
-	{Name: "hdf5", Class: HDF5, Noun: "an HDF5 or NetCDF-4 file", starts: []string{"\x89HDF\r\n\x1a\n"},
-		ends: []string{".h5", ".hdf5", ".he5", ".nc", ".nc4", ".hdf", ".mat"}},
+var formats = []*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT,
+	{Name: "parquet", Class: Parquet, Noun: "a Parquet file", Starts: []string{"PAR1"},
+		Ends: []string{".parquet", ".pq", ".geoparquet"}},
+	{Name: "csv", Class: CSV, Noun: "a CSV file", Ends: []string{".csv", ".tsv"}},
+	{Name: "csv", Class: CSV, Noun: "a text file", Ends: []string{".txt"}},
+	{Name: "items", Class: Items, Noun: "JSON", Ends: []string{".json", ".jsonl", ".ndjson"}},
+	{Name: "items", Class: Items, Noun: "GeoJSON", Ends: []string{".geojson"}},
+	{Name: "openzl frame", Class: Frame, Ends: []string{".zl"}},
+	{Name: "container", Class: Container, Noun: "a Tortilla or TACO container", Starts: []string{"#y", "WX"},
+		Ends: []string{".tacozip", ".taco", ".tortilla", ".tacocat"}},
+	{Name: "zarr", Class: Store, Folder: true, Noun: "a Zarr store", Ends: []string{".zarr", zarrZIP}},
+	{Name: "hdf5", Class: Store, Noun: "an HDF5 or NetCDF-4 file", Starts: []string{"\x89HDF\r\n\x1a\n"},
+		Ends: []string{".h5", ".hdf5", ".he5", ".nc", ".nc4", ".hdf", ".mat"}},
+}
+
+// Add adds a format of a store, unless it is listed.
+func Add(f *Format) {
+	if !slices.Contains(formats, f) {
+		formats = append(formats, f)
+	}
 }
 
 // zarrZIP is the one extension of two parts.
@@ -102,7 +106,7 @@ func Of(head []byte) *Format {
 	}
 	text := string(head[:min(len(head), longestStart)]) // head may be a whole file
 	for _, format := range formats {
-		if slices.ContainsFunc(format.starts, func(start string) bool { return strings.HasPrefix(text, start) }) {
+		if slices.ContainsFunc(format.Starts, func(start string) bool { return strings.HasPrefix(text, start) }) {
 			return format
 		}
 		if format.Class == Frame && len(head) >= 4 {
@@ -133,7 +137,7 @@ func Named(name string) *Format {
 		ext = zarrZIP
 	}
 	for _, format := range formats {
-		if slices.Contains(format.ends, ext) {
+		if slices.Contains(format.Ends, ext) {
 			return format
 		}
 	}
@@ -141,7 +145,7 @@ func Named(name string) *Format {
 }
 
 // End returns the usual extension of files, such as ".tif".
-func (f *Format) End() string { return append(f.ends, "")[0] }
+func (f *Format) End() string { return append(f.Ends, "")[0] }
 
 // Head is how many bytes of a file Of and OfBytes need: a virtual raster may begin with comments.
 const Head = 1024
@@ -279,7 +283,7 @@ var gdalNouns = []string{"image", "raster", "grid", "GRIB", "FITS", "NITF"}
 
 // WithoutEnding returns a path without the ending of an image.
 func WithoutEnding(name string) string {
-	if class := Named(name).Class; !class.Pixels() && !class.Store() {
+	if class := Named(name).Class; !class.Pixels() && class != Store {
 		return name
 	}
 	name = strings.TrimSuffix(name, ".zip") // NAME.zarr.zip

@@ -77,13 +77,13 @@ func TestVirtualRasters(t *testing.T) {
 func TestFormats(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range formats {
-		for _, start := range f.starts {
+		for _, start := range f.Starts {
 			if Of([]byte(start+"....")) != f || seen[start] || len(start) > Head {
 				t.Errorf("%q: not %s alone", start, f.Name)
 			}
 			seen[start] = true
 		}
-		for _, end := range f.ends {
+		for _, end := range f.Ends {
 			if Named("dir.tif/x"+end) != f || Named(strings.ToUpper(end)) != f || seen[end] || ends[end] != "" {
 				t.Errorf("%q: not %s alone", end, f.Name)
 			}

@@ -21,7 +21,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/refcache"
 	"github.com/chaski-eo/chaski/store"
@@ -49,10 +48,10 @@ type Container struct {
 	Files *refcache.Cache[string, *ContainerFile]
 }
 
-func init() {
-	rows.Register(taco.Kind, rows.Store{Open: open, Member: find})
-	survey.Register(taco.Kind, describe)
-}
+// kind is the kind of the paths of containers.
+type kind struct{ taco.Kind }
+
+var _ = store.Register(kind{})
 
 // memberKey identifies the asset of one field in one sample.
 type memberKey struct {
@@ -82,8 +81,10 @@ type ContainerFile struct {
 	etag  string
 }
 
-// open opens the containers of a source and applies the source's conditions and split.
-func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*rows.Table, error) {
+// OpenDataset implements rows.Dataset: it opens the containers of a source and applies the source's conditions and
+// split.
+func (kind) OpenDataset(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*rows.Table,
+	error) {
 	container := &Container{
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		Files: newContainerFiles(),
@@ -106,7 +107,7 @@ func open(ctx context.Context, src *spec.Source, fields []spec.Field, o resource
 // such as a raster or a directory of rasters. It returns nil for all other errors.
 func noneOf(ctx context.Context, o source.Opener, src *spec.Source, err error) error {
 	cause, ok := errors.AsType[*fault.Error](err)
-	if len(src.Parts) == 0 || !ok || cause.Kind != fault.Unsupported || store.Is(ctx, o, cause.File, taco.Kind) {
+	if len(src.Parts) == 0 || !ok || cause.Kind != fault.Unsupported || store.Is(ctx, o, cause.File, kind{}) {
 		return nil
 	}
 	return fault.WithFile(fault.New(fault.Unsupported, "dataset", "%s", cmp.Or(magic.Refusal(cause.File),

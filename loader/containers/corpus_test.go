@@ -148,7 +148,7 @@ func TestDescribe(t *testing.T) {
 		if len(c.Levels) == 0 {
 			continue
 		}
-		found, err := describe(t.Context(), c.At()[0], nil, options(t))
+		found, err := new(kind).Describe(t.Context(), c.At()[0], options(t))
 		if err != nil {
 			t.Errorf("%s: %v", c.Path[0], err)
 			continue
@@ -307,7 +307,7 @@ func TestFind(t *testing.T) {
 	for _, c := range rowsOfCorpus(t, "case") {
 		for _, leaf := range c.Leaves {
 			name := c.At()[0] + "::" + leaf[0].(string)
-			asset, err := find(t.Context(), o, name)
+			asset, err := new(kind).Member(t.Context(), o, name)
 			if err != nil {
 				if fault.KindOf(err) == 0 {
 					t.Errorf("%s: an error without a kind: %v", name, err)
@@ -322,7 +322,7 @@ func TestFind(t *testing.T) {
 				t.Errorf("%s is found at %d+%d of %s", name, asset.Offset, asset.Length, filepath.Base(asset.URI))
 			}
 		}
-		if _, err := find(t.Context(), o, c.At()[0]+"::no/such"); fault.KindOf(err) == 0 {
+		if _, err := new(kind).Member(t.Context(), o, c.At()[0]+"::no/such"); fault.KindOf(err) == 0 {
 			t.Errorf("%s: a path that is not there: %v", c.Path[0], err)
 		}
 	}
@@ -346,7 +346,7 @@ func TestFind(t *testing.T) {
 
 // describeAll describes a container and lists its entries.
 func describeAll(t *testing.T, o resources.Options, path string) error {
-	found, err := describe(t.Context(), path, nil, o)
+	found, err := new(kind).Describe(t.Context(), path, o)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -54,8 +53,8 @@ type ColumnInfo struct {
 	Type string `json:"type"`
 }
 
-// describe describes a container (*Info) from its tables, without reading pixels.
-func describe(ctx context.Context, path string, _ *spec.Timestamp, o resources.Options) (any, error) {
+// Describe implements survey.Describer (*Info).
+func (kind) Describe(ctx context.Context, path string, o resources.Options) (any, error) {
 	dataset, err := taco.Open(ctx, o.Opener, []string{path}, taco.Options{})
 	if err != nil {
 		return nil, err

@@ -129,7 +129,7 @@ func TestHeadersInContainers(t *testing.T) {
 				t.Errorf("%s: %v, want %q", name, err, says)
 			}
 		}
-		info, err := describe(t.Context(), path, nil, o)
+		info, err := new(kind).Describe(t.Context(), path, o)
 		if err != nil || info.(*Info).Files != nil || !form.Named() && (info.(*Info).Sensor != "mine" ||
 			!slices.Equal(made.BandNames(), []string{"B1", "red"}) ||
 			!slices.Equal(info.(*Info).Bands, []string{"B1", ""})) {
@@ -200,7 +200,8 @@ func TestSensors(t *testing.T) {
 	if err != nil || made.BandNames() != nil {
 		t.Errorf("%q, %v", made.BandNames(), err)
 	}
-	if got, err := describe(t.Context(), path, nil, options(t)); err == nil || !strings.Contains(err.Error(), "B77") {
+	got, err := new(kind).Describe(t.Context(), path, options(t))
+	if err == nil || !strings.Contains(err.Error(), "B77") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

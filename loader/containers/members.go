@@ -69,9 +69,9 @@ func Subfile(name string) (e taco.Entry, ok bool) {
 	return e, ok
 }
 
-// find opens a raster in a container or a byte range, by its name. A path that the container does not have is
+// Member implements rows.Members: a raster in a container or a byte range. A path that the container does not have is
 // fault.NotFound.
-func find(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
+func (kind) Member(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
 	if e, ok := Subfile(name); ok {
 		return NewMemberContainer(o).place(ctx, e, nil, chunk.Axes{})
 	}

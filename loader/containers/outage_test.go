@@ -29,7 +29,7 @@ import (
 
 // everything opens a dataset, and returns what it has of each sample.
 func everything(ctx context.Context, sp spec.Spec, o resources.Options) (found [][]any, err error) {
-	table, err := open(ctx, &spec.Source{Source: sp.Source}, sp.Fields, o)
+	table, err := new(kind).OpenDataset(ctx, &spec.Source{Source: sp.Source}, sp.Fields, o)
 	if err != nil {
 		return nil, err
 	}
@@ -99,13 +99,13 @@ func TestOutages(t *testing.T) {
 	stream := filepath.Join(data, "containers", "taco-v1", "stream_n2_top.taco")
 	for _, path := range []string{filepath.Join(coast, "parts"), filepath.Join(coast, "coast_dir"), scenes, stream} {
 		each(path, func(files source.Opener) (any, error) {
-			return describe(t.Context(), path, nil, options(files))
+			return new(kind).Describe(t.Context(), path, options(files))
 		})
 	}
 	for _, name := range []string{filepath.Join(coast, "coast.tacozip") + "::tile_00/s2/img.tif",
 		stream + "::roi_1/t1/t1-img::4"} {
 		each(name, func(files source.Opener) (any, error) {
-			asset, err := find(t.Context(), options(files), name)
+			asset, err := new(kind).Member(t.Context(), options(files), name)
 			return []any{asset.URI, asset.Offset, asset.Index}, err
 		})
 	}

@@ -29,7 +29,7 @@ import (
 func TestDamagedTables(t *testing.T) {
 	o, refused, damaged := options(t), 0, 0
 	for _, c := range rowsOfCorpus(t, "bad") {
-		if _, err := describe(t.Context(), c.At()[0], nil, o); err != nil {
+		if _, err := new(kind).Describe(t.Context(), c.At()[0], o); err != nil {
 			refused++
 			continue // as a whole, see TestFind
 		}
@@ -292,7 +292,7 @@ func TestRefusedSources(t *testing.T) {
 		if cancel(); says != context.Canceled.Error() {
 			ctx = t.Context()
 		}
-		if _, err := open(ctx, &c.Source, []spec.Field{c.field}, o); err == nil ||
+		if _, err := new(kind).OpenDataset(ctx, &c.Source, []spec.Field{c.field}, o); err == nil ||
 			!strings.HasPrefix(err.Error(), says) {
 			t.Errorf("%v, want %s", err, says)
 		}
@@ -300,7 +300,7 @@ func TestRefusedSources(t *testing.T) {
 	// One sample is enough to find out what a field means.
 	for path, fields := range map[string][]spec.Field{zip: {{Name: "s2/img.tif"}}, flat: {{Name: "image"}}} {
 		src := where(path, spec.Condition{SQL: "rank = 2"})
-		made, err := open(t.Context(), &src, fields, options(t))
+		made, err := new(kind).OpenDataset(t.Context(), &src, fields, options(t))
 		if err != nil || made.N != 1 || made.Fields[0].Kind != catalog.Raster {
 			t.Errorf("%s: %+v, %v", path, made, err)
 		} else if err := made.Close(); err != nil {
@@ -330,7 +330,7 @@ func TestFindRefuses(t *testing.T) {
 		{options(t), stream + "::roi_1/t1", "sample roi_1/t1: is a folder, not a raster: unsupported"},
 		{small, stream + "::roi_1/t1/t1-img::4", stream + ": chunk roi_1/t1/t1-img::4 chunk index at 0: a row of"},
 	} {
-		if _, err := find(t.Context(), c.o, c.name); err == nil || !strings.HasPrefix(err.Error(), c.says) {
+		if _, err := new(kind).Member(t.Context(), c.o, c.name); err == nil || !strings.HasPrefix(err.Error(), c.says) {
 			t.Errorf("%v, want %s", err, c.says)
 		}
 	}

@@ -15,12 +15,12 @@ import (
 	_ "github.com/chaski-eo/chaski/format/tables/text"  // CSV and JSON
 	_ "github.com/chaski-eo/chaski/loader/containers"
 	_ "github.com/chaski-eo/chaski/loader/ground" // windows on the ground
-	_ "github.com/chaski-eo/chaski/loader/stores/cube"
-	_ "github.com/chaski-eo/chaski/loader/stores/hdf5s"
-	_ "github.com/chaski-eo/chaski/loader/stores/zarrs"
 	_ "github.com/chaski-eo/chaski/loader/vectors"
 	_ "github.com/chaski-eo/chaski/rumi"
 	_ "github.com/chaski-eo/chaski/source/archive"        // members of ZIPs
 	_ "github.com/chaski-eo/chaski/store/catalog/virtual" // VRT
+	_ "github.com/chaski-eo/chaski/store/hdf5"
+	_ "github.com/chaski-eo/chaski/store/tiledb"
+	_ "github.com/chaski-eo/chaski/store/zarr"
 	_ "github.com/chaski-eo/chaski/tiff"
 )

@@ -3,7 +3,6 @@ package raster
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -46,15 +45,17 @@ func inside(name string) bool {
 
 // oneMember opens a raster in a container or in a cell of a table, or a byte range. A path that the container does not
 // have is fault.NotFound.
-func oneMember(ctx context.Context, o resources.Options, name string) (catalog.Asset, error) {
+func oneMember(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
 	if uri, path, inside := source.Split(name); inside && catalog.IsParquet(uri) {
 		return catalog.OpenCell(ctx, o.Opener, uri, path, o.MaxChunkBytes)
 	}
-	kind := store.Find(func(k *store.Kind) bool { return rows.StoreOf(k).Member != nil })
-	if kind == store.Other {
-		return catalog.Asset{}, store.ErrNoContainers
+	err = store.ErrNoContainers
+	for _, kind := range store.Find[rows.Members]() {
+		if a, err = kind.Member(ctx, o, name); fault.KindOf(err) != fault.NotFound {
+			break
+		}
 	}
-	return rows.StoreOf(kind).Member(ctx, o, name)
+	return a, err
 }
 
 // oneFile opens a raster file, or the image of a Zarr store.
@@ -66,25 +67,26 @@ func oneFile(ctx context.Context, o resources.Options, path string) (a catalog.A
 	if err != nil {
 		return a, err
 	}
-	if open := rows.StoreOf(kind).Image; open != nil {
-		return open(ctx, path, o)
+	several, isSeveral := kind.(store.Several)
+	if arrays, ok := kind.(store.Arrays); ok && !isSeveral {
+		return rows.Image(ctx, arrays, path, o)
 	}
 	a, err = catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, chunk.Axes{}, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
-		err = cmp.Or(errNotOneRaster(kind, path), err)
+		err = cmp.Or(errNotOneRaster(kind, several, path), err)
 	}
 	return a, err
 }
 
 // errNotOneRaster returns the error for a path that holds several rasters: a store or a table. It returns nil for any
 // other path.
-func errNotOneRaster(kind *store.Kind, path string) error {
+func errNotOneRaster(kind store.Kind, several store.Several, path string) error {
 	what := ""
 	switch {
 	case catalog.IsParquet(path):
 		what = "is a table; the rasters in its cells are called " + source.Name(path) + "::ROW/COLUMN"
-	case kind.Usage != "":
-		what = "is " + kind.Noun + "; " + strings.ReplaceAll(kind.Usage, "%s", source.Name(path))
+	case several != nil:
+		what = "is " + kind.String() + "; " + several.Usage(source.Name(path))
 	default:
 		return nil
 	}

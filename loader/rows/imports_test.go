@@ -34,10 +34,12 @@ func TestImportsNamed(t *testing.T) {
 		options.MaxChunkBytes)
 	member := spec.Source{Source: name, Container: spec.Container{BasePath: "b"}}
 	_, container := Open(t.Context(), member, nil, options)
-	_, zarr := store.OpenRaster(t.Context(), options.Opener, "a.zarr", "image", "", "", store.Limits{})
+	_, zarr := store.Open(t.Context(), options.Opener, "a.zarr", store.Options{})
+	_, hdf5 := store.Open(t.Context(), options.Opener, "a.h5", store.Options{})
 	_, sql := tables.FindSQL()
 	for registers, err := range map[string]error{"pictures.Open, pictures.Palette = ": raster,
-		"tables.RegisterSQL(": sql, "rows.Register(taco.Kind": container, "Register(&Format{Kind: zarr.Kind": zarr} {
+		"tables.RegisterSQL(": sql, "store.Register(kind{})": container,
+		"Files: format, Looks": zarr, "Files: magic.Named(\".h5\")": hdf5} {
 		const before, after = "import github.com/chaski-eo/chaski/", ", or "
 		if fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("%s: %v", registers, err)

@@ -179,11 +179,11 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern, and there are no ids or " +
 			"tables: tables and containers say themselves what belongs together")
 	}
-	kind, err := storeOf(ctx, &src, o)
+	kind, err := kindOf(ctx, &src, o)
 	if err != nil {
 		return nil, err
 	}
-	table, err := openWithSides(ctx, stores[kind], &src, from, o)
+	table, err := openWithSides(ctx, kind, &src, from, o)
 	if err != nil {
 		return nil, err
 	}
@@ -198,17 +198,17 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 }
 
 // openWithSides opens the dataset of a source, and the tables that are joined to it.
-func openWithSides(ctx context.Context, s Store, src *spec.Source, from []spec.Field, o resources.Options) (*Table,
-	error) {
+func openWithSides(ctx context.Context, kind store.Kind, src *spec.Source, from []spec.Field, o resources.Options) (
+	*Table, error) {
 	if len(src.Tables) == 0 {
-		return s.Open(ctx, src, from, o)
+		return openKind(ctx, kind, src, from, o)
 	}
 	sides, err := openSides(ctx, &src.Subset, from, moreColumns(src, from), o)
 	if err != nil {
 		return nil, err
 	}
 	own, places := ownFields(from, sides)
-	table, err := s.Open(ctx, src, own, o)
+	table, err := openKind(ctx, kind, src, own, o)
 	if err != nil {
 		return nil, errors.Join(err, closeSides(sides))
 	}
@@ -242,44 +242,53 @@ func CatalogSource(field spec.Field) catalog.Source {
 	}
 }
 
-// Store is what is done with the paths of a kind.
-type Store struct {
-	// Open opens a path as the dataset of a source with the given fields. The options have their defaults.
-	Open func(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*Table, error)
-	// Image returns the one raster that a path is, or nil for a kind whose paths are no rasters.
-	Image func(ctx context.Context, path string, o resources.Options) (catalog.Asset, error)
-	// Member returns the raster that a name leads to in a path, CONTAINER::PATH, or a byte range; nil for a kind that
-	// has no such names.
-	Member func(ctx context.Context, o resources.Options, name string) (catalog.Asset, error)
+// Dataset is a store.Kind whose paths are datasets in a way of its own.
+type Dataset interface {
+	// OpenDataset opens a path, or the paths that a source lists, with the given fields. The options have their
+	// defaults.
+	OpenDataset(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*Table, error)
 }
 
-var stores = map[*store.Kind]Store{}
+// Members is a store.Kind with names of rasters in its paths: CONTAINER::PATH, or a byte range.
+type Members interface {
+	Member(ctx context.Context, o resources.Options, name string) (catalog.Asset, error)
+}
 
-func init() { Register(store.Other, Store{Open: openCatalog}) }
+// openKind opens what a source leads to.
+func openKind(ctx context.Context, kind store.Kind, src *spec.Source, fields []spec.Field, o resources.Options) (*Table,
+	error) {
+	switch kind := kind.(type) {
+	case Dataset:
+		return kind.OpenDataset(ctx, src, fields, o)
+	case store.Arrays:
+		return openArrays(ctx, kind, src, fields, o)
+	}
+	return openCatalog(ctx, src, fields, o)
+}
 
-// Register says what is done with the paths of a kind. The package that does it calls Register when the program starts.
-func Register(k *store.Kind, s Store) { stores[k] = s }
-
-// StoreOf returns what is done with the paths of a kind.
-func StoreOf(k *store.Kind) Store { return stores[k] }
-
-// storeOf returns what a source leads to. A list of paths names containers, and timestamp an array.
-func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (kind *store.Kind, err error) {
-	if len(src.Parts) > 0 || src.BasePath != "" {
-		if kind = store.Find(func(k *store.Kind) bool { return k.Lists }); kind == store.Other {
-			return nil, fault.WithFile(store.ErrNoContainers, src.Source)
+// kindOf returns what a source leads to. A list of paths names containers, and timestamp an array.
+func kindOf(ctx context.Context, src *spec.Source, o resources.Options) (kind store.Kind, err error) {
+	lists := store.Find[store.Lists]()
+	switch {
+	case len(src.Parts) == 0 && src.BasePath == "", len(lists) > 1:
+		if kind, err = store.Of(ctx, o.Opener, src.Source); err != nil {
+			return nil, err
 		}
-	} else if kind, err = store.Of(ctx, o.Opener, src.Source); err != nil {
-		return nil, err
+	case len(lists) == 0:
+		return nil, fault.WithFile(store.ErrNoContainers, src.Source)
+	default:
+		kind = lists[0]
 	}
 	refusal := ""
+	_, isArrays := kind.(store.Arrays)
 	switch {
-	case kind.Flat && src.Dims != "":
-		refusal = " has no dimensions to name: dims is for arrays"
-	case kind.Flat && src.Timestamp != nil:
-		refusal = " has no times: timestamp is for arrays"
 	case kind == store.Other && src.Timestamp != nil:
-		kind = arrays() // opening it says what is missing
+		return timed(), nil // opening it says what is missing
+	case isArrays || kind == store.Other:
+	case src.Dims != "":
+		refusal = " has no dimensions to name: dims is for arrays"
+	case src.Timestamp != nil:
+		refusal = " has no times: timestamp is for arrays"
 	}
 	if refusal != "" {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", "%v%s", kind, refusal),
@@ -288,8 +297,13 @@ func storeOf(ctx context.Context, src *spec.Source, o resources.Options) (kind *
 	return kind, nil
 }
 
-// arrays returns the kind of arrays whose dimensions and times may be named.
-func arrays() *store.Kind { return store.Find(func(k *store.Kind) bool { return k.Times }) }
+// timed returns a kind of arrays whose dimensions and times may be named, or else Other.
+func timed() store.Kind {
+	if kinds := store.Find[store.Times](); len(kinds) > 0 {
+		return kinds[0]
+	}
+	return store.Other
+}
 
 // CatalogOptions returns how tables of a subset are opened: with its columns and more.
 func CatalogOptions(s *spec.Subset, more []string, o resources.Options) catalog.Options {
@@ -341,7 +355,9 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 				"arrays of Zarr, HDF5 and TileDB, such as (n, y, x, b): write one by h5py, or save a .npy file for "+
 				"each n, whose axes the field's dims says"), src.Source)
 		}
-		return stores[arrays()].Open(ctx, src, from, o) // which says what is missing
+		if kind := timed(); kind != store.Other {
+			return openKind(ctx, kind, src, from, o) // which says what is missing
+		}
 	}
 	if table.OfImages() && !table.HasStores() { // whose fields may be arrays of their names
 		if err := checkImages(from); err != nil {

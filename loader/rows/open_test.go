@@ -330,26 +330,35 @@ func TestStacksRefused(t *testing.T) {
 	}
 }
 
+// flatKind is a kind of stores without dimensions and times.
+type flatKind struct{}
+
+func (flatKind) String() string { return "a flat store" }
+
+func (flatKind) Named(p source.Path) bool { return p.Base() == "flat" }
+
+func (k flatKind) Is(_ context.Context, _ source.Opener, p source.Path) (bool, error) {
+	return k.Named(p), nil
+}
+
 // TestDimensionsAndTimesOfAStore: only a kind that has dimensions, or times, takes their options.
 func TestDimensionsAndTimesOfAStore(t *testing.T) {
-	isFlat := func(p source.Path) bool { return p.Base() == "flat" }
-	flat := store.Register(&store.Kind{Noun: "a flat store", Flat: true, Named: isFlat,
-		Is: func(_ context.Context, _ source.Opener, p source.Path) (bool, error) { return isFlat(p), nil }})
+	flat := store.Register(flatKind{})
 	dir := folder.Of(t, "flat=x", "a.tif")
 	o := resources.Options{}.WithDefaults()
 	at := &spec.Timestamp{}
 	for _, c := range []struct {
 		source spec.Source
-		kind   *store.Kind
+		kind   store.Kind
 		want   string // "": it is not refused
 	}{
 		{spec.Source{Source: "flat"}, flat, ""}, {spec.Source{Source: "a.tif"}, store.Other, ""},
 		{spec.Source{Source: "flat", Dims: "y x"}, nil, "a flat store has no dimensions"},
 		{spec.Source{Source: "flat", Timestamp: at}, nil, "a flat store has no times"},
-		{spec.Source{Source: "a.tif", Dims: "y x", Timestamp: at}, arrays(), ""},
+		{spec.Source{Source: "a.tif", Dims: "y x", Timestamp: at}, timed(), ""},
 	} {
 		c.source.Source = filepath.Join(dir, c.source.Source)
-		kind, err := storeOf(t.Context(), &c.source, o)
+		kind, err := kindOf(t.Context(), &c.source, o)
 		if kind != c.kind || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, %v", c.source, kind, err)
 		}

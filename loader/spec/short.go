@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // The types of this file read more than one form. WithDefaults moves short forms to the members that they stand for,
@@ -144,38 +145,5 @@ func ParseInstant(text string) (uint64, error) {
 	return uint64(when.UnixMilli()), nil
 }
 
-// Float is a float64 whose JSON form also has the strings "nan", "inf" and "-inf", because JSON has
-// no numbers for these values.
-type Float float64
-
-// MarshalJSON writes a number, or one of the strings "nan", "inf" and "-inf".
-func (f Float) MarshalJSON() ([]byte, error) {
-	switch value := float64(f); {
-	case math.IsNaN(value):
-		return []byte(`"nan"`), nil
-	case math.IsInf(value, 1):
-		return []byte(`"inf"`), nil
-	case math.IsInf(value, -1):
-		return []byte(`"-inf"`), nil
-	}
-	return json.Marshal(float64(f))
-}
-
-// UnmarshalJSON reads what MarshalJSON writes. Other JSON is an error.
-func (f *Float) UnmarshalJSON(b []byte) error {
-	switch string(b) {
-	case `"nan"`:
-		*f = Float(math.NaN())
-	case `"inf"`:
-		*f = Float(math.Inf(1))
-	case `"-inf"`:
-		*f = Float(math.Inf(-1))
-	default:
-		v, err := strconv.ParseFloat(string(b), 64)
-		if err != nil {
-			return errors.New(`a number, "nan", "inf" or "-inf"`)
-		}
-		*f = Float(v)
-	}
-	return nil
-}
+// Float is a number in JSON, which may be NaN or infinite.
+type Float = num.Float

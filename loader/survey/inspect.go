@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
@@ -174,15 +175,12 @@ type FolderInfo struct {
 // ErrNotArray is returned if a timestamp is given for a path that is not an array.
 var ErrNotArray = errors.New("a timestamp opens arrays: the path is not an array")
 
-// Description describes a path of a kind of store from headers alone. at, if not nil, is for kinds with times.
-type Description func(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error)
+// Describer is a store.Kind that describes a path from headers alone.
+type Describer interface {
+	Describe(ctx context.Context, path string, o resources.Options) (any, error)
+}
 
-var stores = map[*store.Kind]Description{}
-
-// Register says how paths of a kind are described. The package that does it calls Register when the program starts.
-func Register(k *store.Kind, d Description) { stores[k] = d }
-
-// Describe describes the object at a path from headers alone: a store as Register says, or a file, a directory or a
+// Describe describes the object at a path from headers alone: a store as its kind does, or a file, a directory or a
 // raster inside a container (*FileInfo). at, if not nil, opens an array as it was at that time; for other paths it
 // causes ErrNotArray. A path outside of Options.Roots is fault.NotFound, a file of an unknown kind fault.Unsupported.
 func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.Options) (any, error) {
@@ -195,11 +193,18 @@ func Describe(ctx context.Context, path string, at *spec.Timestamp, o resources.
 			return nil, err
 		}
 	}
-	if at != nil && !kind.Times {
+	if _, ok := kind.(store.Times); at != nil && !ok {
 		return nil, ErrNotArray
 	}
-	if describe := stores[kind]; describe != nil {
-		return describe(ctx, path, at, o)
+	switch kind := kind.(type) {
+	case Describer:
+		return kind.Describe(ctx, path, o)
+	case store.Arrays:
+		group, err := rows.OpenArrays(ctx, kind, path, at, o)
+		if err != nil {
+			return nil, err
+		}
+		return group.Describe(ctx, path)
 	}
 	info, err := Inspect(ctx, path, o)
 	if err != nil {

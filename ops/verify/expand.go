@@ -87,8 +87,7 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 				files = append(files, File{Path: path})
 				continue
 			}
-		} else if st, err := os.Stat(path); os.IsNotExist(err) && kind.Parts != nil &&
-			kind.Parts(ctx, open, path) {
+		} else if st, err := os.Stat(path); os.IsNotExist(err) && isParts(ctx, open, kind, path) {
 			files = append(files, File{Path: path})
 			continue
 		} else if err == nil && (!st.IsDir() || kind != store.Other) {
@@ -121,12 +120,18 @@ func Expand(ctx context.Context, paths []string, o Options) ([]File, error) {
 	return files, nil
 }
 
+// isParts reports whether a name without a file stands for several.
+func isParts(ctx context.Context, open source.Opener, kind store.Kind, path string) bool {
+	lists, ok := kind.(store.Lists)
+	return ok && lists.Parts(ctx, open, path)
+}
+
 // canVerify reports whether a name has the extension of a file that can be checked.
 func canVerify(name string) bool {
 	format := magic.Named(name)
 	class := format.Class
 	pixels := class.Pixels() && format != magic.NPZ
-	return pixels || class == magic.Frame || class == magic.Container || class == magic.Zarr ||
+	return pixels || class == magic.Frame || class == magic.Container || format.Folder ||
 		strings.EqualFold(filepath.Ext(name), ".parquet") // others, such as .geoparquet, have shapes
 }
 

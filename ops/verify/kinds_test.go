@@ -17,18 +17,28 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
+// pile is a kind of the paths of its name.
+type pile string
+
+func (p pile) String() string { return "a " + string(p) }
+
+func (p pile) Is(_ context.Context, _ source.Opener, path source.Path) (bool, error) {
+	return path.Base() == string(p), nil
+}
+
+// heap is a pile that can be verified.
+type heap struct{ pile }
+
+func (heap) Verify(_ context.Context, c *store.Check, path string) error {
+	c.Rows, c.Notes = 7, []string{path + " is a heap"}
+	c.Fault(3, errors.New("a broken row"))
+	return c.Guard("a row", func() error { panic("a damaged heap") })
+}
+
 // TestKinds: a kind of store that only this test knows verifies its paths by itself, and one that cannot is an error.
 func TestKinds(t *testing.T) {
-	named := func(name string) func(context.Context, source.Opener, source.Path) (bool, error) {
-		return func(_ context.Context, _ source.Opener, p source.Path) (bool, error) { return p.Base() == name, nil }
-	}
-	store.Register(&store.Kind{Noun: "a heap", Is: named("heap"),
-		Verify: func(_ context.Context, c *store.Check, path string) error {
-			c.Rows, c.Notes = 7, []string{path + " is a heap"}
-			c.Fault(3, errors.New("a broken row"))
-			return c.Guard("a row", func() error { panic("a damaged heap") })
-		}})
-	store.Register(&store.Kind{Noun: "a pile", Is: named("pile")})
+	store.Register(heap{"heap"})
+	store.Register(pile("pile"))
 	dir := t.TempDir()
 	for _, name := range []string{"heap", "pile"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {

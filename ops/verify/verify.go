@@ -237,10 +237,12 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 		return err
 	case kind == store.Other:
 		return w.one(ctx, i, path)
-	case kind.Verify == nil:
+	}
+	verifier, ok := kind.(store.Verifier)
+	if !ok {
 		return fault.New(fault.Unsupported, "dataset", "%v cannot be verified", kind)
 	}
-	return kind.Verify(ctx, w.sum, path)
+	return verifier.Verify(ctx, w.sum, path)
 }
 
 // one checks a file that is neither a store nor a container.

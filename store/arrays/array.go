@@ -3,6 +3,7 @@ package arrays
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -91,6 +92,9 @@ func (n *Node) NewArray(uri, path string, m *Meta, chunks Chunks) *Array {
 	array.bytes, _ = m.chunkBytes(n.options.MaxChunk)
 	return array
 }
+
+// print returns the path of the array and what decides its meaning, for fingerprints.
+func (a *Array) print() string { return fmt.Sprintf("%q %s\n", a.Path, a.Text) }
 
 // Opener opens the files of the array.
 func (a *Array) Opener() source.Opener { return a.open }

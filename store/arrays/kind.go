@@ -2,73 +2,131 @@ package arrays
 
 import (
 	"context"
+	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 )
 
-// Register registers a kind of stores that are groups of arrays, and returns it. k has the names of such stores, and
-// recognises them; open opens the one at a path.
-func Register(k store.Kind, open func(context.Context, source.Opener, string, Options) (*Node, error)) *store.Kind {
-	within := func(ctx context.Context, o source.Opener, uri string, l store.Limits) (*Node, error) {
-		return open(ctx, o, uri, Options{MaxChunk: l.MaxChunk, MaxIndexes: l.MaxIndexes, MaxMeta: l.MaxMeta})
-	}
-	k.Inside = true
-	k.Raster = func(ctx context.Context, o source.Opener, uri, field, array, dims string, l store.Limits) (store.Raster,
-		error) {
-		node, err := within(ctx, o, uri, l)
-		if err != nil {
-			return nil, err
-		}
-		raster, err := node.Raster(ctx, field, array, dims)
-		if err != nil {
-			return nil, err
-		}
-		return storeImages{raster, node}, nil
-	}
-	k.Labels = func(ctx context.Context, o source.Opener, uri, name string, single bool, l store.Limits) (store.Labels,
-		error) {
-		node, err := within(ctx, o, uri, l)
-		if err != nil {
-			return nil, err
-		}
-		if single && !node.IsLabel(ctx, name) {
-			return nil, fault.WithFile(fault.New(fault.NotFound, "column "+name, "no labels of this name"), uri)
-		}
-		return node.Labels(ctx, name)
-	}
-	k.Arrays = func(ctx context.Context, o source.Opener, uri string, l store.Limits) ([]string, error) {
-		node, err := within(ctx, o, uri, l)
-		if err != nil {
-			return nil, err
-		}
-		return node.ArrayPaths(ctx)
-	}
-	k.Verify = func(ctx context.Context, c *store.Check, path string) error {
-		node, err := open(ctx, c.Opener, path, Options{MaxChunk: int64(c.MaxChunk)})
-		if err != nil {
-			return err
-		}
-		return node.check(ctx, c, path)
-	}
-	return store.Register(&k)
+// Kind is a kind of stores that are groups of arrays, as the package of a format gives it to store.Register.
+type Kind struct {
+	Noun  string
+	Files *magic.Format
+	// Looks is Is of a store.Kind, and OpenNode opens the array or the group at a URI.
+	Looks    func(ctx context.Context, o source.Opener, p source.Path) (bool, error)
+	OpenNode func(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error)
 }
 
-// storeImages are the images of a store as store.Raster.
-type storeImages struct {
+// String implements store.Kind.
+func (k *Kind) String() string { return k.Noun }
+
+// Is implements store.Kind.
+func (k *Kind) Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
+	return k.Looks(ctx, o, p)
+}
+
+// Format implements store.Files.
+func (k *Kind) Format() *magic.Format { return k.Files }
+
+// Named implements store.Named: it reports whether the name of a file, or a part of it if stores are directories, has
+// the extension of the format. Only such paths are probed for metadata, because probing costs requests.
+func (k *Kind) Named(p source.Path) bool {
+	name, _, _ := source.Split(p.Name)
+	for part := range strings.SplitSeq(name, "/") {
+		if k.Files.Folder && magic.Named(part) == k.Files {
+			return true
+		}
+	}
+	return magic.Named(name) == k.Files
+}
+
+// Open implements store.Arrays.
+func (k *Kind) Open(ctx context.Context, o source.Opener, uri string, opt store.Options) (store.Group, error) {
+	node, err := k.OpenNode(ctx, o, uri,
+		Options{MaxChunk: opt.MaxChunk, MaxIndexes: opt.MaxIndexes, MaxMeta: opt.MaxMeta})
+	if err != nil {
+		return nil, err
+	}
+	return group{node, k}, nil
+}
+
+// Verify implements store.Verifier.
+func (k *Kind) Verify(ctx context.Context, c *store.Check, path string) error {
+	node, err := k.OpenNode(ctx, c.Opener, path, Options{MaxChunk: int64(c.MaxChunk)})
+	if err != nil {
+		return err
+	}
+	return node.check(ctx, c, path)
+}
+
+// group is a node as store.Group.
+type group struct {
+	*Node
+	kind *Kind
+}
+
+// Raster implements store.Group.
+func (g group) Raster(ctx context.Context, field, array, dims string) (store.Raster, error) {
+	raster, err := g.Node.Raster(ctx, field, array, dims)
+	if err != nil {
+		return nil, err
+	}
+	return images{raster, g.Node}, nil
+}
+
+// Labels implements store.Group.
+func (g group) Labels(ctx context.Context, array string) (store.Labels, error) {
+	labels, err := g.Node.Labels(ctx, array)
+	if err != nil {
+		return nil, err
+	}
+	return labels, nil
+}
+
+// Arrays implements store.Group.
+func (g group) Arrays(ctx context.Context) ([]string, error) { return g.ArrayPaths(ctx) }
+
+// Text implements store.Group.
+func (g group) Text(ctx context.Context, array string) string {
+	if node, err := g.At(ctx, array); err == nil && node.Array != nil {
+		return node.Array.Text
+	}
+	return ""
+}
+
+// Attribute implements store.Group.
+func (g group) Attribute(ctx context.Context, path, name string) (v column.Value, kind column.Kind) {
+	if node, err := g.At(ctx, path); err == nil {
+		return node.Attribute(name)
+	}
+	return v, 0
+}
+
+// images are the images of a store as store.Raster.
+type images struct {
 	*Raster
 	node *Node
 }
 
 // URI implements store.Raster.
-func (i storeImages) URI() string { return i.Arrays()[0].URI }
+func (i images) URI() string { return i.Arrays()[0].URI }
 
 // Place implements store.Raster.
-func (i storeImages) Place(ctx context.Context) (epsg int, transform *[6]float64) {
+func (i images) Place(ctx context.Context) (epsg int, transform *[6]float64) {
 	place := i.node.Place(ctx, i.Arrays()[0])
 	return place.EPSG, place.Transform
 }
 
 // Held implements store.Raster.
-func (i storeImages) Held() (int64, error) { return i.node.Held(), i.node.Full() }
+func (i images) Held() (int64, error) { return i.node.Held(), i.node.Full() }
+
+// Print implements store.Raster.
+func (i images) Print() string {
+	var text strings.Builder
+	for _, array := range i.Arrays() {
+		text.WriteString(array.print())
+	}
+	return text.String()
+}

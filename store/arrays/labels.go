@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/store"
 )
 
 const (
@@ -236,9 +237,12 @@ func (l *Labels) isMissing(sample []byte) bool {
 	return slices.ContainsFunc(l.missing, chunk.NoData{Value: value, Bits: bits}.Is)
 }
 
+// Print implements store.Labels.
+func (l *Labels) Print() string { return l.print() }
+
 // Scalars returns the labels as one value for each image: of lists of one number that number, and of lists with one 1
 // among zeros the place of the 1. Other lists are fault.Unsupported.
-func (l *Labels) Scalars() (*Labels, error) {
+func (l *Labels) Scalars() (store.Labels, error) {
 	out := *l
 	out.lists = false
 	if !l.lists || l.each == 1 {
@@ -255,7 +259,7 @@ func (l *Labels) Scalars() (*Labels, error) {
 
 // Classes returns the labels as classes: Scalars, or lists of the numbers of classes. Lists of zeros and ones that say
 // of each class whether it is there are fault.Unsupported, since 0 and 1 would be the classes.
-func (l *Labels) Classes() (*Labels, error) {
+func (l *Labels) Classes() (store.Labels, error) {
 	if out, err := l.Scalars(); err == nil {
 		return out, nil
 	}

@@ -345,7 +345,7 @@ func (t *Table) unknown() error {
 	if name == "" || listing.IsGlob(t.src) || class == magic.Picture || class == magic.CSV {
 		return nil
 	}
-	if class.Store() {
+	if class == magic.Store {
 		if err := store.Missing(t.src); err != nil {
 			return err
 		}

@@ -166,7 +166,7 @@ func stem(uri string) string {
 		file, _, _ = strings.Cut(file, "?")
 	}
 	file = path.Base(file)
-	if zip := strings.TrimSuffix(file, ".zip"); magic.Named(zip).Class == magic.Zarr {
+	if zip := strings.TrimSuffix(file, ".zip"); magic.Named(zip).Folder {
 		file = zip
 	}
 	return strings.TrimSuffix(file, path.Ext(file))

@@ -32,7 +32,7 @@ const (
 func (a *Asset) Remote() bool { return source.IsRemote(source.FileOf(a.URI)) }
 
 // IsStore reports whether a path or URI has the extension of a store of arrays.
-func IsStore(uri string) bool { return magic.Named(source.Name(uri)).Class.Store() }
+func IsStore(uri string) bool { return magic.Named(source.Name(uri)).Class == magic.Store }
 
 // storeOf splits the name of a Zarr store, PATH or PATH::ARRAY. Other names stay whole.
 func storeOf(name string) (uri, array string, ok bool) {
@@ -60,11 +60,14 @@ func arrayOf(file, array string) string {
 	return file
 }
 
-// OpenStore opens an array of a Zarr store, or a group of arrays as bands, as store.Kind.Raster picks it for a field.
+// OpenStore opens an array of a Zarr store, or a group of arrays as bands, as store.Group.Raster picks it for a field.
 // The asset is its first image.
 func OpenStore(ctx context.Context, o source.Opener, uri, field, array, dims string, maxChunk int) (Asset, error) {
-	raster, err := store.OpenRaster(ctx, o, uri, field, array, dims, store.Limits{MaxChunk: int64(maxChunk),
-		MaxIndexes: storeIndexes, MaxMeta: storeMeta})
+	group, err := openStore(ctx, o, uri, maxChunk)
+	if err != nil {
+		return Asset{}, err
+	}
+	raster, err := group.Raster(ctx, field, array, dims)
 	if err != nil {
 		return Asset{}, err
 	}
@@ -73,6 +76,12 @@ func OpenStore(ctx context.Context, o source.Opener, uri, field, array, dims str
 	held, err := raster.Held()
 	return Asset{URI: raster.URI(), Index: raster.Index(0), Names: raster.BandNames(), storeBytes: held,
 		Place: NewPlace(epsg, transform, grid.Height, grid.Width)}, err
+}
+
+// openStore opens a store that is a sample of a dataset.
+func openStore(ctx context.Context, o source.Opener, uri string, maxChunk int) (store.Group, error) {
+	return store.Open(ctx, o, uri,
+		store.Options{MaxChunk: int64(maxChunk), MaxIndexes: storeIndexes, MaxMeta: storeMeta})
 }
 
 // Images returns the images of a Zarr store, nil for other assets.
@@ -165,18 +174,14 @@ func (t *Table) isLabel(ctx context.Context, l *listing.Listing, s *Source, fiel
 	if err != nil {
 		return "", err
 	}
-	_, err = store.OpenLabels(ctx, t.opener, uri, name, true, t.storeLimits())
+	group, err := openStore(ctx, t.opener, uri, t.maxChunk)
 	switch {
-	case err == nil:
-		return name, nil
+	case err == nil && group.IsLabel(ctx, name):
+		return name, ctx.Err()
 	case ctx.Err() != nil || source.Unreachable(err):
-		return "", err
+		return "", cmp.Or(ctx.Err(), err)
 	}
 	return "", nil // opening it as images has the error
-}
-
-func (t *Table) storeLimits() store.Limits {
-	return store.Limits{MaxChunk: int64(t.maxChunk), MaxIndexes: storeIndexes, MaxMeta: storeMeta}
 }
 
 // readLabels reads the labels of fields, and of the arrays of the stores that some names lead to, for samples that have
@@ -232,7 +237,11 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 			if err != nil {
 				return err
 			}
-			labels, err := store.OpenLabels(gctx, t.opener, uri, name, false, t.storeLimits())
+			group, err := openStore(gctx, t.opener, uri, t.maxChunk)
+			if err != nil {
+				return err
+			}
+			labels, err := group.Labels(gctx, name)
 			if err != nil {
 				return err
 			}
@@ -382,8 +391,12 @@ func (t *Table) withArrays(ctx context.Context, l *listing.Listing, fields []Sou
 		}
 		group.Go(func() error {
 			uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, path))
+			if err != nil {
+				return err
+			}
+			group, err := openStore(gctx, t.opener, uri, t.maxChunk)
 			if err == nil {
-				found[i], err = store.Arrays(gctx, t.opener, uri, t.storeLimits())
+				found[i], err = group.Arrays(gctx)
 			}
 			return err
 		})

@@ -36,7 +36,7 @@ func TestWithoutStores(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = catalog.Open(t.Context(), files[0], nil, catalog.Options{})
-	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "/loader/stores/hdf5s,") {
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "/store/hdf5,") {
 		t.Error(err)
 	}
 }

@@ -18,17 +18,11 @@ import (
 )
 
 // Kind is the kind of the paths of HDF5 files.
-var Kind = arrays.Register(store.Kind{Noun: "an HDF5 file", Named: Named, Is: Is, Files: magic.HDF5}, Open)
-
-// Named reports whether a path has the extension of HDF5 or NetCDF-4. Only such remote paths are looked at.
-func Named(p source.Path) bool {
-	name, _, _ := source.Split(p.Name)
-	return magic.Named(name).Class == magic.HDF5
-}
+var Kind = store.Register(&arrays.Kind{Noun: "an HDF5 file", Files: magic.Named(".h5"), Looks: Is, OpenNode: Open})
 
 // Is reports whether a path is an HDF5 file, or one and a path in it. A remote one costs a request.
 func Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
-	if p.Remote() && !Named(p) {
+	if name, _, _ := source.Split(p.Name); p.Remote() && magic.Named(name) != magic.Named(".h5") {
 		return false, nil
 	}
 	if !p.Remote() {

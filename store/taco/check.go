@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/store"
 )
 
-// check implements store.Kind.Verify: it checks a container, and the pixels of its samples if Check.Pixels asks for
+// check implements store.Verifier: it checks a container, and the pixels of its samples if Check.Pixels asks for
 // them, or if nothing else would find a changed bit in them.
 func check(ctx context.Context, c *store.Check, path string) error {
 	dataset, err := Open(ctx, c.Opener, []string{path}, Options{})

@@ -1,19 +1,53 @@
 package tiledb
 
 import (
+	"cmp"
 	"context"
 
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 )
 
 // Kind is the kind of the paths of arrays.
-var Kind = store.Register(&store.Kind{
-	Noun: "a TileDB array", Is: Is, Times: true, Verify: check,
-	Usage: "whose boxes 'chaski array' reads; loaders read its images",
-})
+var Kind = store.Register(kind{})
 
-// check implements store.Kind.Verify: it decodes every tile of every fragment.
-func check(ctx context.Context, c *store.Check, path string) error {
+type kind struct{}
+
+// String implements store.Kind.
+func (kind) String() string { return "a TileDB array" }
+
+// Is implements store.Kind.
+func (kind) Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
+	return Is(ctx, o, p)
+}
+
+// Times implements store.Times.
+func (kind) Times() {}
+
+// Usage implements store.Several.
+func (kind) Usage(string) string { return "whose boxes 'chaski array' reads; loaders read its images" }
+
+// Open implements store.Arrays.
+func (kind) Open(ctx context.Context, o source.Opener, uri string, opt store.Options) (store.Group, error) {
+	if opt.Key == nil {
+		var err error
+		if opt.Key, err = KeyFromEnv(); err != nil {
+			return nil, err
+		}
+	}
+	a, err := Open(ctx, o, uri, Options{Key: opt.Key, MaxTile: opt.MaxChunk, MaxResult: opt.MaxChunk,
+		Since: opt.Since, Until: opt.Until})
+	if err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	return group{a}, nil
+}
+
+// Verify implements store.Verifier: it decodes every tile of every fragment.
+func (kind) Verify(ctx context.Context, c *store.Check, path string) error {
 	c.Arrays++
 	array, err := Open(ctx, c.Opener, path, Options{Key: c.Key, MaxTile: int64(c.MaxChunk)})
 	if err != nil {
@@ -23,4 +57,107 @@ func check(ctx context.Context, c *store.Check, path string) error {
 	c.Chunks += checked.Tiles
 	c.Bytes += checked.Bytes
 	return err
+}
+
+// group is an array as store.Group, whose arrays are its attributes.
+type group struct{ *Array }
+
+// Raster implements store.Group: it returns the images along the axis n that were written of the attribute that name
+// names, else of the one with the field's name, else of the only one.
+func (g group) Raster(_ context.Context, field, name, dims string) (store.Raster, error) {
+	schema := g.Schema
+	attr := schema.Attr(cmp.Or(name, field))
+	if attr < 0 && name == "" && len(schema.Attrs) == 1 {
+		attr = 0
+	}
+	if attr < 0 {
+		names := make([]string, len(schema.Attrs))
+		for i := range schema.Attrs {
+			names[i] = schema.Attrs[i].Name
+		}
+		if name != "" {
+			return nil, fault.New(fault.NotFound, "array schema", "no attribute %q; there are %q", name, names)
+		}
+		return nil, fault.New(fault.NotFound, "array schema", "name the attribute as column; there are %q", names)
+	}
+	images, err := g.Images(attr, dims)
+	if err != nil {
+		return nil, err
+	}
+	begin, end := images.Written() // the same for all attributes
+	return raster{images, begin, end}, nil
+}
+
+// IsLabel implements store.Group.
+func (group) IsLabel(context.Context, string) bool { return false }
+
+// Labels implements store.Group.
+func (g group) Labels(_ context.Context, name string) (store.Labels, error) {
+	return nil, fault.WithFile(fault.New(fault.NotFound, "column "+name, "an array has only the coordinate along n"),
+		g.URI())
+}
+
+// Arrays implements store.Group.
+func (group) Arrays(context.Context) ([]string, error) {
+	return nil, fault.New(fault.NotFound, "array schema", "an array has attributes, not files: name one as column")
+}
+
+// Text implements store.Group.
+func (group) Text(context.Context, string) string { return "" }
+
+// Attribute implements store.Group.
+func (group) Attribute(context.Context, string, string) (v column.Value, kind column.Kind) {
+	return v, 0
+}
+
+// Full implements store.Group.
+func (group) Full() error { return nil }
+
+// Describe implements store.Group (*Info): from the schema and the footers of the fragments, without reading tiles.
+func (g group) Describe(_ context.Context, path string) (any, error) {
+	return infoOf(path, g.Array), nil
+}
+
+// raster is the images of an attribute that were written as store.Raster.
+type raster struct {
+	*Images
+	begin, end int64
+}
+
+// Len implements store.Raster.
+func (r raster) Len() int64 { return r.end - r.begin }
+
+// Index implements store.Raster.
+func (r raster) Index(i int64) *chunk.Index { return r.Images.Index(r.begin + i) }
+
+// URI implements store.Raster.
+func (r raster) URI() string { return r.a.uri }
+
+// BandNames implements store.Raster.
+func (raster) BandNames() []string { return nil }
+
+// Place implements store.Raster.
+func (raster) Place(context.Context) (epsg int, transform *[6]float64) { return 0, nil }
+
+// Held implements store.Raster.
+func (raster) Held() (int64, error) { return 0, nil }
+
+// Print implements store.Raster: the fingerprint of the array has all.
+func (raster) Print() string { return "" }
+
+// Axis implements store.Coordinated.
+func (r raster) Axis() string {
+	if n := r.N(); n >= 0 {
+		return r.a.Schema.Dims[n].Name
+	}
+	return ""
+}
+
+// Coordinate implements store.Coordinated.
+func (r raster) Coordinate(i int64) (number int64, text string) {
+	if r.N() < 0 {
+		return 0, "0"
+	}
+	typ, at := r.a.Schema.DimType, r.Coord(r.begin+i)
+	return typ.Int(at), typ.FormatCoord(at)
 }

@@ -8,7 +8,9 @@ import (
 )
 
 // Kind is the kind of the paths of arrays and groups.
-var Kind = arrays.Register(store.Kind{Noun: "a Zarr array or group", Named: Named, Is: Is, Files: magic.Zarr}, Open)
+var Kind = store.Register(&arrays.Kind{Noun: "a Zarr array or group", Files: format, Looks: Is, OpenNode: Open})
+
+var format = magic.Named(".zarr")
 
 func corrupt(format string, args ...any) error {
 	return fault.New(fault.Corrupt, arrays.MetaPart, format, args...)

@@ -18,7 +18,7 @@ import (
 // directory returns the directory of an array or group at a path: of a file that is a ZIP its archive. STORE.zarr::PATH
 // is the node PATH of a store.
 func directory(o source.Opener, p source.Path) (uri string, remote bool) {
-	if file, inside, ok := source.Split(p.Name); ok && magic.Named(file).Class == magic.Zarr {
+	if file, inside, ok := source.Split(p.Name); ok && magic.Named(file) == format {
 		if p, err := source.Parse(file); err == nil {
 			uri, remote = directory(o, p)
 			return source.Join(uri, inside), remote

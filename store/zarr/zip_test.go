@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
@@ -58,7 +59,7 @@ func TestCommittedZIPs(t *testing.T) {
 		data := testfile.Read(t, filepath.Join(dir, name))
 		o := inZIP(data)
 		p, err := source.Parse(zipName)
-		if err != nil || !Named(p) {
+		if err != nil || !Kind.(store.Named).Named(p) {
 			t.Fatalf("%s: is no store: %v", name, err)
 		}
 		if is, err := Is(t.Context(), o, p); !is || err != nil {

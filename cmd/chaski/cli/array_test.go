@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/loader/stores/cube"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
@@ -169,7 +168,7 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 	}
 	for _, l := range lines {
 		r := chaski(t.Context(), "info", "--json", l.Path)
-		var got cube.Info
+		var got tiledb.Info
 		if err := json.Unmarshal([]byte(r.out), &struct {
 			Dense *bool
 			Attrs *[]struct{ Name string }

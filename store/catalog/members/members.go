@@ -23,7 +23,8 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 	if class == magic.Raster || !named && source.IsRemote(path) {
 		return nil, nil
 	}
-	if kind, err := store.Of(ctx, files, path); err != nil || kind != taco.Kind {
+	kind, err := store.Of(ctx, files, path)
+	if _, ok := kind.(store.Lists); err != nil || !ok {
 		return nil, err
 	}
 	dataset, err := taco.Open(ctx, files, []string{path}, taco.Options{})

@@ -20,9 +20,10 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/stores/zarrs"
+	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
+	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -71,8 +72,8 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if err != nil {
 		return err
 	}
-	if format := zarrs.Of(kind); format != nil {
-		return f.listArrays(ctx, env.Out, env.Files, format, paths)
+	if kind, ok := kind.(store.Files); ok {
+		return f.listArrays(ctx, env.Out, env.Files, kind, paths)
 	}
 	var prune []spacetime.Filter
 	if filter != nil { // files without matching rows are not opened
@@ -200,20 +201,25 @@ func (f *lsFlags) listText(ctx context.Context, w io.Writer, d *taco.Dataset, ro
 }
 
 // listArrays lists the arrays of groups.
-func (f *lsFlags) listArrays(ctx context.Context, w io.Writer, files source.Opener, format *zarrs.Format,
+func (f *lsFlags) listArrays(ctx context.Context, w io.Writer, files source.Opener, kind store.Arrays,
 	paths []string) error {
 	for _, p := range paths {
-		info, err := format.Describe(ctx, p, loader.Options{Opener: files})
+		group, err := rows.OpenArrays(ctx, kind, p, nil, loader.Options{Opener: files}.WithDefaults())
 		if err != nil {
 			return err
 		}
+		described, err := group.Describe(ctx, p)
+		if err != nil {
+			return err
+		}
+		info, _ := described.(*arrays.Info)
 		for k := range info.Arrays {
-			zarrArray := &info.Arrays[k]
+			array := &info.Arrays[k]
 			if f.format == "json" {
-				err = json.NewEncoder(w).Encode(zarrArray)
+				err = json.NewEncoder(w).Encode(array)
 			} else {
-				_, err = fmt.Fprintf(w, "%s\t%v\t%s%s\n", console.Printable(zarrArray.Path), zarrArray.Shape,
-					zarrArray.DType, console.Printable(zarrArray.Unreadable))
+				_, err = fmt.Fprintf(w, "%s\t%v\t%s%s\n", console.Printable(array.Path), array.Shape,
+					array.DType, console.Printable(array.Unreadable))
 			}
 			if err != nil {
 				return err

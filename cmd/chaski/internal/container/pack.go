@@ -92,7 +92,7 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 	if st, err := os.Stat(paths[0]); err == nil && st.IsDir() {
 		if kind, err := store.Of(ctx, o.Opener, paths[0]); err != nil {
 			return nil, err
-		} else if kind != taco.Kind {
+		} else if _, ok := kind.(store.Lists); !ok {
 			return f.directory(ctx, paths, o)
 		}
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/build"
 	"github.com/chaski-eo/chaski/store/catalog/members"
 	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 type indexFlags struct {
@@ -108,7 +107,10 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 		})
 	}
 	for _, path := range paths {
-		if len(f.fields) == 0 && magic.Named(path).Class.Table() && !store.Is(ctx, env.Files, path, taco.Kind) {
+		if len(f.fields) > 0 || !magic.Named(path).Class.Table() {
+			continue
+		}
+		if kind, err := store.Of(ctx, env.Files, path); err != nil || kind == store.Other {
 			return console.Usagef("%s is a table: --field NAME=COLUMN names its column of rasters", path)
 		}
 	}

@@ -79,7 +79,7 @@ func FilesOf(path string) Files {
 	switch magic.Named(path).Class {
 	case magic.Picture:
 		return files | Pictures
-	case magic.Zarr, magic.HDF5:
+	case magic.Store:
 		return files | Stores
 	}
 	return files
@@ -211,14 +211,14 @@ func (l *Listing) counts(path string) bool {
 		l.Picture = cmp.Or(l.Picture, path)
 		l.skippedPictures++
 		return false
-	case class.Store() && l.files&Stores == 0:
+	case class == magic.Store && l.files&Stores == 0:
 		l.stores++
 		return false
 	}
 	if l.unread == "" && magic.Way(path) != "" {
 		l.unread = path
 	}
-	return class.Pixels() || class.Store()
+	return class.Pixels() || class == magic.Store
 }
 
 // instead returns what to list of a directory that holds no rasters, but stores, or pictures and no tables.
@@ -301,7 +301,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, o sour
 			whole, below = pattern.match(rel)
 		}
 		if d.IsDir() {
-			if whole && l.files&AllFiles == 0 && magic.Named(rel).Class == magic.Zarr {
+			if whole && l.files&AllFiles == 0 && magic.Named(rel).Folder {
 				if l.counts(rel) {
 					l.Paths, l.Sizes = append(l.Paths, rel), append(l.Sizes, 0)
 				}

@@ -98,7 +98,7 @@ func (l *Listing) objects(ctx context.Context, o source.Opener, folder, prefix s
 // storeOf returns the path of the store that an object is or lies in, or "".
 func storeOf(object string) string {
 	for i := range len(object) + 1 {
-		if (i == len(object) || object[i] == '/') && magic.Named(object[:i]).Class == magic.Zarr {
+		if (i == len(object) || object[i] == '/') && magic.Named(object[:i]).Folder {
 			return object[:i]
 		}
 	}

@@ -1,4 +1,4 @@
-package zarrs_test
+package formats_test
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/loader/stores/zarrs"
+	"github.com/chaski-eo/chaski/loader/survey"
+	"github.com/chaski-eo/chaski/store/arrays"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/zarr"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
@@ -100,11 +100,15 @@ func TestDescribe(t *testing.T) {
 	}
 	odd := `{"zarr_format":3,"node_type":"array","shape":[2],"data_type":"uint3"}`
 	testfile.Write(t, filepath.Join(dir, "odd", "zarr.json"), []byte(odd))
-	info, err := zarrs.Of(zarr.Kind).Describe(t.Context(), dir, resources.Options{})
-	if err != nil || info.Kind != "zarr" || info.Format != 3 || !info.Group || len(info.Arrays) != 3 {
+	described, err := survey.Describe(t.Context(), dir, nil, resources.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, ok := described.(*arrays.Info)
+	if !ok || info.Kind != "zarr" || info.Format != 3 || !info.Group || len(info.Arrays) != 3 {
 		t.Fatalf("%+v, %v", info, err)
 	}
-	byPath := map[string]zarrs.Array{}
+	byPath := map[string]arrays.Described{}
 	for _, a := range info.Arrays {
 		byPath[a.Path] = a
 	}
@@ -123,8 +127,7 @@ func TestDescribe(t *testing.T) {
 	if byPath["odd"].Unreadable == "" {
 		t.Errorf("odd: %+v", byPath["odd"])
 	}
-	if _, err := zarrs.Of(zarr.Kind).Describe(t.Context(), dir+"x", resources.Options{}); fault.KindOf(err) !=
-		fault.NotFound {
+	if _, err := survey.Describe(t.Context(), dir+"x", nil, resources.Options{}); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a folder that does not exist: %v", err)
 	}
 }
@@ -134,7 +137,7 @@ func TestDescribe(t *testing.T) {
 func TestGrouped(t *testing.T) {
 	dir, random := filepath.Join(t.TempDir(), "a.zarr"), rand.New(rand.NewPCG(1, 2))
 	attrs := map[string]string{"": "", "all": `"cloud":99,"site":"all"`}
-	var arrays []array
+	var all []array
 	var want []int64
 	for i := range 7 {
 		group, cloud := fmt.Sprint("all/s", i), random.Int64N(90)
@@ -146,11 +149,11 @@ func TestGrouped(t *testing.T) {
 		}
 		want = append(want, cloud)
 		for _, name := range []string{"image", "mask"} {
-			arrays = append(arrays, array{path: group + "/" + name, dims: "y x", shape: []int{4, 5},
+			all = append(all, array{path: group + "/" + name, dims: "y x", shape: []int{4, 5},
 				cells: make([]byte, 20)})
 		}
 	}
-	write(t, dir, arrays, attrs)
+	write(t, dir, all, attrs)
 	table, err := open(t, dir, "image=all/{id}/image", "mask=all/{id}/mask", "@cloud")
 	if err != nil {
 		t.Fatal(err)
@@ -192,14 +195,14 @@ func TestGrouped(t *testing.T) {
 	}
 	// Other chunks are the same dataset, another shape is another one.
 	first := table.Fingerprint
-	arrays[0].cells = []byte(strings.Repeat("x", 20))
-	write(t, dir, arrays, attrs)
+	all[0].cells = []byte(strings.Repeat("x", 20))
+	write(t, dir, all, attrs)
 	same, err := open(t, dir, "image=all/{id}/image", "mask=all/{id}/mask", "@cloud")
 	if err != nil || same.Fingerprint != first {
 		t.Errorf("other pixels: %q, %v, want %q", same.Fingerprint, err, first)
 	}
-	arrays[2].shape, arrays[2].cells = []int{4, 6}, nil
-	write(t, dir, arrays, attrs)
+	all[2].shape, all[2].cells = []int{4, 6}, nil
+	write(t, dir, all, attrs)
 	other, err := open(t, dir, "image=all/{id}/image", "mask=all/{id}/mask", "@cloud")
 	if err != nil || other.Fingerprint == first {
 		t.Errorf("another shape: %v", err)

@@ -1,4 +1,4 @@
-package zarrs
+package rows
 
 import (
 	"cmp"
@@ -14,39 +14,39 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/store/arrays"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // grouped is a group whose rows are what the names of patterns stand for in the paths of arrays: mostly groups.
 type grouped struct {
-	node  *arrays.Node
+	group store.Group
+	uri   string
 	dims  string
 	paths *catalog.Table // of the fields with patterns, and of those that names make
 	ids   []string
 	first int // the field of paths whose arrays, and the groups around them, have the attributes
 }
 
-// grouped opens a group as a dataset of the arrays that patterns pair.
-func (f *Format) grouped(ctx context.Context, node *arrays.Node, src *spec.Source, fields []spec.Field,
-	o resources.Options) (*rows.Table, error) {
-	paths, err := node.ArrayPaths(ctx)
+// openGrouped opens a group as a dataset of the arrays that patterns pair.
+func openGrouped(ctx context.Context, kind store.Arrays, group store.Group, src *spec.Source, fields []spec.Field,
+	o resources.Options) (*Table, error) {
+	paths, err := group.Arrays(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := &grouped{node: node, dims: src.Dims, first: -1}
+	d := &grouped{group: group, uri: src.Source, dims: src.Dims, first: -1}
 	var sources []catalog.Source
 	from := make([]int, len(fields)) // the field of paths, -1 of an attribute
 	for i := range fields {
-		source := rows.CatalogSource(fields[i])
+		source := CatalogSource(fields[i])
 		source.Pattern = strings.TrimPrefix(source.Pattern, "/")
 		from[i] = len(sources)
 		switch {
 		case source.Beside, strings.HasPrefix(source.Pattern, "../"):
-			return nil, fault.WithFile(rows.InField(fields[i].Name, fault.New(fault.Unsupported, "dataset",
-				"pattern is %q: patterns name arrays of %s here", source.Pattern, f.Noun)), src.Source)
+			return nil, fault.WithFile(InField(fields[i].Name, fault.New(fault.Unsupported, "dataset",
+				"pattern is %q: patterns name arrays of %v here", source.Pattern, kind)), src.Source)
 		case source.Pattern != "" && d.first < 0 && !source.Optional:
 			d.first = len(sources)
 		case source.Pattern == "" && fields[i].Traits().Metadata && !named(fields, cmp.Or(source.Column, source.Field)):
@@ -55,12 +55,12 @@ func (f *Format) grouped(ctx context.Context, node *arrays.Node, src *spec.Sourc
 		}
 		sources = append(sources, source)
 	}
-	options := rows.CatalogOptions(&src.Subset, nil, o)
+	options := CatalogOptions(&src.Subset, nil, o)
 	options.DropIncomplete = src.Missing == spec.MissingDrop
 	if d.paths, err = catalog.OfArrays(ctx, src.Source, paths, sources, options); err != nil {
 		return nil, err
 	}
-	rows.WarnDropped(d.paths, src.Source, "no array", o)
+	WarnDropped(d.paths, src.Source, "no array", o)
 	err = d.paths.ScanKeys(ctx, func(_ int64, key string) error {
 		d.ids = append(d.ids, key)
 		return nil
@@ -78,32 +78,32 @@ func named(fields []spec.Field, name string) bool {
 }
 
 // table makes the dataset. from is the field of paths of each field, -1 of an attribute.
-func (d *grouped) table(ctx context.Context, fields []spec.Field, from []int) (*rows.Table, error) {
-	made := rows.OfCatalog(d.paths)
+func (d *grouped) table(ctx context.Context, fields []spec.Field, from []int) (*Table, error) {
+	made := OfCatalog(d.paths)
 	own := made.Fields
-	made.Fields, made.Array = make([]rows.Field, len(fields)), true
+	made.Fields, made.Array = make([]Field, len(fields)), true
 	made.Data, made.Pages, made.Misplaced = nil, nil, nil
 	made.ID = func(_ context.Context, row int64) (string, error) { return d.ids[row], nil }
 	made.ScanIDs, made.ScanKeys = made.ScanKeys, nil
 	column := made.Column
-	made.Column = func(ctx context.Context, name string) (rows.Column, error) {
+	made.Column = func(ctx context.Context, name string) (Column, error) {
 		if named(fields, name) {
 			return column(ctx, name)
 		}
 		values, err := d.metadata(ctx, name)
 		if err != nil {
-			return rows.Column{}, err
+			return Column{}, err
 		}
-		return rows.Column{Kind: values.kind, Scan: values.scan}, nil
+		return Column{Kind: values.kind, Scan: values.scan}, nil
 	}
 	hasher := xxh3.New()
 	for i := range fields {
 		if from[i] < 0 {
 			values, err := d.metadata(ctx, cmp.Or(fields[i].Column, fields[i].Name))
 			if err != nil {
-				return nil, rows.InField(fields[i].Name, err)
+				return nil, InField(fields[i].Name, err)
 			}
-			made.Fields[i] = rows.Field{Kind: values.kind,
+			made.Fields[i] = Field{Kind: values.kind,
 				Value: func(_ context.Context, row int64) (catalog.Value, error) { return values.values[row], nil }}
 			continue
 		}
@@ -120,8 +120,8 @@ func (d *grouped) table(ctx context.Context, fields []spec.Field, from []int) (*
 			if err != nil {
 				return nil, err
 			}
-			if array, err := d.node.At(ctx, text); err == nil && array.Array != nil {
-				fmt.Fprintf(hasher, "%q %s\n", text, array.Array.Text)
+			if array := d.group.Text(ctx, text); array != "" {
+				fmt.Fprintf(hasher, "%q %s\n", text, array)
 			}
 		}
 	}
@@ -142,17 +142,15 @@ func (d *grouped) asset(ctx context.Context, field int, row int64, dims string) 
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	raster, err := d.node.Raster(ctx, "", name, dims)
+	raster, err := d.group.Raster(ctx, "", name, dims)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	asset, err := onlyImage(raster, raster.Arrays()[0].URI, "and is one sample")
-	if err != nil {
-		return asset, err
+	asset, err := onlyImage(raster, raster.URI(), "and is one sample")
+	if err == nil {
+		asset.Place = placeOf(ctx, raster)
 	}
-	p, g := d.node.Place(ctx, raster.Arrays()[0]), raster.Grid()
-	asset.Place = catalog.NewPlace(p.EPSG, p.Transform, g.Height, g.Width)
-	return asset, nil
+	return asset, err
 }
 
 // attributes are the values of an attribute of the groups.
@@ -161,7 +159,7 @@ type attributes struct {
 	values []column.Value
 }
 
-// scan implements rows.Column.Scan.
+// scan implements Column.Scan.
 func (a *attributes) scan(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
 	for row, value := range a.values {
 		if err := cmp.Or(ctx.Err(), visit(int64(row), value)); err != nil {
@@ -188,12 +186,12 @@ func (d *grouped) metadata(ctx context.Context, name string) (*attributes, error
 	}
 	if len(kinds) == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "column "+name,
-			"no group has such an attribute"), d.node.URI)
+			"no group has such an attribute"), d.uri)
 	}
 	switch {
 	case kinds[column.Text] && len(kinds) > 1:
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "column "+name,
-			"some groups have a number as this attribute, others a string"), d.node.URI)
+			"some groups have a number as this attribute, others a string"), d.uri)
 	case kinds[column.Float]:
 		made.kind = column.Float // integers among them have both members
 	case kinds[column.Int]:
@@ -205,11 +203,7 @@ func (d *grouped) metadata(ctx context.Context, name string) (*attributes, error
 // attribute returns an attribute of an array or of the nearest group above it that has one. kind is 0 if none has.
 func (d *grouped) attribute(ctx context.Context, array, name string) (v column.Value, kind column.Kind) {
 	for p := array; p != "." && ctx.Err() == nil; p = path.Dir(p) {
-		node, err := d.node.At(ctx, p)
-		if err != nil {
-			continue
-		}
-		if v, kind = node.Attribute(name); kind != 0 {
+		if v, kind = d.group.Attribute(ctx, p, name); kind != 0 {
 			break
 		}
 	}

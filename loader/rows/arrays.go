@@ -1,0 +1,254 @@
+package rows
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/resources"
+	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// OpenArrays opens the store at a path, as it was at a timestamp (nil for now). A path outside of o.Roots is an error.
+func OpenArrays(ctx context.Context, kind store.Arrays, path string, at *spec.Timestamp, o resources.Options) (
+	store.Group, error) {
+	path, err := o.Resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	// The account of an engine has paid for CacheBytes, and such a dataset has no other use for them.
+	options := store.Options{MaxChunk: int64(o.MaxChunkBytes), MaxIndexes: o.CacheBytes, Key: o.ArrayKey}
+	if at != nil {
+		options.Since, options.Until = at[0], at[1]
+	}
+	return kind.Open(ctx, o.Opener, path, options)
+}
+
+// arrays is a store of arrays as a dataset: a row for each image along the axis n. Its fields are arrays, groups of
+// arrays as bands, or labels: arrays of values along n. Its columns are labels and the coordinate along n.
+type arrays struct {
+	kind   store.Arrays
+	group  store.Group
+	uri    string
+	fields []arrayField
+	hasher *xxh3.Hasher
+	n      int64 // rows, -1 before the first field
+}
+
+// arrayField is a raster or a metadata column.
+type arrayField struct {
+	raster store.Raster
+	place  *catalog.Place
+	labels store.Labels
+}
+
+// maxImages bounds the rows of an array, because selected rows are numbered in uint32.
+const maxImages = 1 << 32
+
+// openArrays opens a store of arrays as a dataset. The fingerprint covers the metadata of the arrays, not their chunks.
+func openArrays(ctx context.Context, kind store.Arrays, src *spec.Source, fields []spec.Field, o resources.Options) (
+	*Table, error) {
+	if _, ok := kind.(store.Times); src.Timestamp != nil && !ok {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset",
+			"%v keeps no earlier states: timestamp is for TileDB arrays", kind), src.Source)
+	}
+	group, err := OpenArrays(ctx, kind, src.Source, src.Timestamp, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range fields {
+		if fields[i].Pattern != "" {
+			return openGrouped(ctx, kind, group, src, fields, o)
+		}
+	}
+	made := &arrays{kind: kind, group: group, uri: src.Source, fields: make([]arrayField, len(fields)),
+		hasher: xxh3.New(), n: -1}
+	for i := range fields {
+		if err := made.add(ctx, i, &fields[i], cmp.Or(fields[i].Dims, src.Dims)); err != nil {
+			return nil, fault.WithFile(InField(fields[i].Name, err), src.Source)
+		}
+	}
+	if err := group.Full(); err != nil {
+		return nil, err
+	}
+	return made.table()
+}
+
+// add adds a field.
+func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) error {
+	made, n := &d.fields[i], int64(0)
+	array := cmp.Or(f.Column, f.Name)
+	switch {
+	case f.Traits().Metadata, f.Kind == "" && f.RasterOnly() == "" && d.group.IsLabel(ctx, array):
+		labels, err := d.group.Labels(ctx, array)
+		if err == nil && f.Kind == spec.ClassField {
+			labels, err = labels.Classes()
+		}
+		if err != nil {
+			return err
+		}
+		_, _ = d.hasher.WriteString(labels.Print())
+		made.labels, n = labels, labels.Len()
+	case f.Blob != "":
+		return fault.New(fault.NotFound, "dataset", "%v has arrays, not cells: name one as column", d.kind)
+	default:
+		raster, err := d.group.Raster(ctx, f.Name, f.Column, dims)
+		if err != nil {
+			return err
+		}
+		_, _ = d.hasher.WriteString(raster.Print())
+		made.raster, made.place, n = raster, placeOf(ctx, raster), raster.Len()
+	}
+	if d.n >= 0 && n != d.n {
+		return fault.New(fault.Unsupported, "dataset", "%d images, %d of the first field", n, d.n)
+	}
+	d.n = n
+	return nil
+}
+
+// placeOf returns where the images of a raster lie.
+func placeOf(ctx context.Context, r store.Raster) *catalog.Place {
+	epsg, transform := r.Place(ctx)
+	grid := r.Grid()
+	return catalog.NewPlace(epsg, transform, grid.Height, grid.Width)
+}
+
+// table makes the dataset of its fields, or fault.Limit if it has too many rows.
+func (d *arrays) table() (*Table, error) {
+	if d.n > maxImages {
+		return nil, fault.WithFile(fault.New(fault.Limit, "dataset",
+			"%d rows, at most %d", d.n, int64(maxImages)), d.uri)
+	}
+	sum := d.hasher.Sum128().Bytes()
+	made := &Table{
+		N: max(d.n, 0), Fingerprint: hex.EncodeToString(sum[:]), Column: d.column, Array: true,
+		Close: func() error { return nil },
+		ID:    func(_ context.Context, row int64) (string, error) { return d.name(row), nil },
+		ScanIDs: func(ctx context.Context, visit func(row int64, id string) error) error {
+			return d.each(ctx, func(row int64) error { return visit(row, d.name(row)) })
+		},
+	}
+	if own, ok := d.group.(store.Fingerprinted); ok {
+		made.Fingerprint = own.Fingerprint()
+	}
+	for i := range d.fields {
+		made.Fields = append(made.Fields, d.field(&d.fields[i]))
+	}
+	return made, nil
+}
+
+// field returns a field of the dataset.
+func (d *arrays) field(f *arrayField) Field {
+	if f.labels != nil {
+		return Field{Kind: f.labels.Kind(),
+			Value: func(_ context.Context, row int64) (catalog.Value, error) { return f.labels.Value(row), nil }}
+	}
+	grid := f.raster.Grid()
+	return Field{
+		Kind: catalog.Raster,
+		Size: &catalog.Size{Height: int32(grid.Height), Width: int32(grid.Width)},
+		Asset: func(_ context.Context, row int64) (catalog.Asset, error) {
+			return catalog.Asset{URI: f.raster.URI(), Index: f.raster.Index(row), Names: f.raster.BandNames(),
+				Place: f.place}, nil
+		},
+		Value: func(context.Context, int64) (catalog.Value, error) {
+			return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset",
+				"%v has no metadata columns", d.kind), d.uri)
+		},
+	}
+}
+
+// coordinates returns the first raster if its images have coordinates along n, else nil.
+func (d *arrays) coordinates() store.Coordinated {
+	if len(d.fields) == 0 {
+		return nil
+	}
+	coordinates, _ := d.fields[0].raster.(store.Coordinated)
+	return coordinates
+}
+
+// name returns the id of an image: its coordinate along n.
+func (d *arrays) name(row int64) string {
+	if c := d.coordinates(); c != nil {
+		_, text := c.Coordinate(row)
+		return text
+	}
+	return strconv.FormatInt(row, 10)
+}
+
+// column implements Table.Column.
+func (d *arrays) column(ctx context.Context, name string) (Column, error) {
+	coordinates, isN := d.coordinates(), name == "n"
+	if coordinates != nil {
+		axis := coordinates.Axis()
+		isN = axis != "" && (isN || name == axis)
+	}
+	if isN {
+		scan := func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+			return d.each(ctx, func(row int64) error {
+				v := catalog.Value{Int: row}
+				if coordinates != nil {
+					v.Int, _ = coordinates.Coordinate(row)
+				}
+				return visit(row, v)
+			})
+		}
+		return Column{Kind: catalog.Int, Scan: scan}, nil
+	}
+	labels, err := d.group.Labels(ctx, name)
+	if err == nil && labels.Len() != d.n {
+		err = fault.WithFile(fault.New(fault.Unsupported, "column "+name,
+			"%d values for %d images", labels.Len(), d.n), d.uri)
+	}
+	if err == nil {
+		labels, err = labels.Scalars()
+	}
+	if err != nil {
+		return Column{}, err
+	}
+	scan := func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+		return d.each(ctx, func(row int64) error { return visit(row, labels.Value(row)) })
+	}
+	return Column{Kind: labels.Kind(), Unit: labels.Unit(), Scan: scan}, nil
+}
+
+// each visits all rows until an error.
+func (d *arrays) each(ctx context.Context, visit func(row int64) error) error {
+	for row := range max(d.n, 0) {
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := visit(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Image returns the one image of a store of arrays. Several are an error.
+func Image(ctx context.Context, kind store.Arrays, path string, o resources.Options) (catalog.Asset, error) {
+	group, err := OpenArrays(ctx, kind, path, nil, o)
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	raster, err := group.Raster(ctx, "", "", "")
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	return onlyImage(raster, path, "where one is needed; loaders read all of them")
+}
+
+// onlyImage returns the image of a raster. Several are an error about a path, which ends in why.
+func onlyImage(r store.Raster, path, why string) (catalog.Asset, error) {
+	if r.Len() != 1 {
+		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array",
+			"it has %d images along n, %s", r.Len(), why), path)
+	}
+	return catalog.Asset{URI: r.URI(), Index: r.Index(0), Names: r.BandNames()}, nil
+}
