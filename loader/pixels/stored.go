@@ -53,6 +53,15 @@ func (w *walk) decodeStored(ctx context.Context, wants []neededChunk) error {
 			break
 		}
 	}
+	// Before the runs, which find more chunks absent and decode these themselves.
+	for k := range wants {
+		c := &wants[k].stored
+		if !c.again && (c.at.Absent || c.at.Inline != nil) {
+			if err := w.storedChunk(ctx, c.at.Inline, wants[k:]); err != nil {
+				return err
+			}
+		}
+	}
 	for list := w.storedRuns(wants, gap); len(list) > 0; {
 		n := w.storedTogether(list)
 		if err := w.fetchStored(ctx, list[:n]); err != nil {
@@ -62,14 +71,6 @@ func (w *walk) decodeStored(ctx context.Context, wants []neededChunk) error {
 			return err
 		}
 		list = list[n:]
-	}
-	for k := range wants {
-		c := &wants[k].stored
-		if !c.again && (c.at.Absent || c.at.Inline != nil) {
-			if err := w.storedChunk(ctx, c.at.Inline, wants[k:]); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
