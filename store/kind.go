@@ -90,8 +90,8 @@ type Group interface {
 	// Attribute returns a number or a string among the attributes of the array or the group at a path; kind is 0 if
 	// none has the name.
 	Attribute(ctx context.Context, path, name string) (v column.Value, kind column.Kind)
-	// Full returns an error if memory for metadata was missing.
-	Full() error
+	// Held returns the bytes of memory that the store holds, and fails if they are over its limits.
+	Held() (int64, error)
 	// Describe describes the store at a path, for reports.
 	Describe(ctx context.Context, path string) (any, error)
 }
@@ -117,8 +117,8 @@ type Labels interface {
 	Unit() time.Duration // of times; 0 for other values
 	Value(image int64) column.Value
 	Bytes() int64 // of memory
-	// Print is as Raster.Print.
-	Print() string
+	// Text is as in About.
+	Text() string
 	// Scalars are the labels as one value for each image, and Classes as classes.
 	Scalars() (Labels, error)
 	Classes() (Labels, error)
@@ -128,18 +128,18 @@ type Labels interface {
 type Raster interface {
 	Len() int64
 	Index(i int64) *chunk.Index
-	// URI is the address of the first array.
-	URI() string
 	// Grid is an index without ranges, of the shape and type of all images.
 	Grid() chunk.Index
-	// BandNames returns the names of the bands, or nil.
-	BandNames() []string
+	About() About
 	// Place returns the EPSG code of the CRS, 0 if it is unknown, and the geotransform as GDAL has it, or nil.
 	Place(ctx context.Context) (epsg int, transform *[6]float64)
-	// Held returns the bytes of memory that the store holds, and fails if they are over its limits.
-	Held() (int64, error)
-	// Print is what decides the meaning of the arrays, for fingerprints.
-	Print() string
+}
+
+// About is what a Raster knows of its arrays.
+type About struct {
+	URI   string   // of the first array
+	Bands []string // their names, or nil
+	Text  string   // what decides the meaning of the arrays, for fingerprints
 }
 
 // Coordinated is a Raster whose images have coordinates along n, which are not their numbers.

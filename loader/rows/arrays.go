@@ -74,7 +74,7 @@ func openArrays(ctx context.Context, kind store.Arrays, src *spec.Source, fields
 			return nil, fault.WithFile(InField(fields[i].Name, err), src.Source)
 		}
 	}
-	if err := group.Full(); err != nil {
+	if _, err := group.Held(); err != nil {
 		return nil, err
 	}
 	return made.table()
@@ -93,7 +93,7 @@ func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) err
 		if err != nil {
 			return err
 		}
-		_, _ = d.hasher.WriteString(labels.Print())
+		_, _ = d.hasher.WriteString(labels.Text())
 		made.labels, n = labels, labels.Len()
 	case f.Blob != "":
 		return fault.New(fault.NotFound, "dataset", "%v has arrays, not cells: name one as column", d.kind)
@@ -102,7 +102,7 @@ func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) err
 		if err != nil {
 			return err
 		}
-		_, _ = d.hasher.WriteString(raster.Print())
+		_, _ = d.hasher.WriteString(raster.About().Text)
 		made.raster, made.place, n = raster, placeOf(ctx, raster), raster.Len()
 	}
 	if d.n >= 0 && n != d.n {
@@ -149,13 +149,12 @@ func (d *arrays) field(f *arrayField) Field {
 		return Field{Kind: f.labels.Kind(),
 			Value: func(_ context.Context, row int64) (catalog.Value, error) { return f.labels.Value(row), nil }}
 	}
-	grid := f.raster.Grid()
+	grid, about := f.raster.Grid(), f.raster.About()
 	return Field{
 		Kind: catalog.Raster,
 		Size: &catalog.Size{Height: int32(grid.Height), Width: int32(grid.Width)},
 		Asset: func(_ context.Context, row int64) (catalog.Asset, error) {
-			return catalog.Asset{URI: f.raster.URI(), Index: f.raster.Index(row), Names: f.raster.BandNames(),
-				Place: f.place}, nil
+			return catalog.Asset{URI: about.URI, Index: f.raster.Index(row), Names: about.Bands, Place: f.place}, nil
 		},
 		Value: func(context.Context, int64) (catalog.Value, error) {
 			return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset",
@@ -250,5 +249,6 @@ func onlyImage(r store.Raster, path, why string) (catalog.Asset, error) {
 		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "array",
 			"it has %d images along n, %s", r.Len(), why), path)
 	}
-	return catalog.Asset{URI: r.URI(), Index: r.Index(0), Names: r.BandNames()}, nil
+	about := r.About()
+	return catalog.Asset{URI: about.URI, Index: r.Index(0), Names: about.Bands}, nil
 }

@@ -146,7 +146,7 @@ func (d *grouped) asset(ctx context.Context, field int, row int64, dims string) 
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	asset, err := onlyImage(raster, raster.URI(), "and is one sample")
+	asset, err := onlyImage(raster, raster.About().URI, "and is one sample")
 	if err == nil {
 		asset.Place = placeOf(ctx, raster)
 	}

@@ -96,6 +96,14 @@ func (n *Node) NewArray(uri, path string, m *Meta, chunks Chunks) *Array {
 // print returns the path of the array and what decides its meaning, for fingerprints.
 func (a *Array) print() string { return fmt.Sprintf("%q %s\n", a.Path, a.Text) }
 
+// Text implements store.Group.
+func (n *Node) Text(ctx context.Context, path string) string {
+	if node, err := n.At(ctx, path); err == nil && node.Array != nil {
+		return node.Array.Text
+	}
+	return ""
+}
+
 // Opener opens the files of the array.
 func (a *Array) Opener() source.Opener { return a.open }
 

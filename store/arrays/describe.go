@@ -41,19 +41,18 @@ type Described struct {
 }
 
 // Describe implements store.Group (*Info): from the metadata and the coordinate arrays.
-func (g group) Describe(ctx context.Context, path string) (any, error) {
-	list, err := g.Members(ctx)
+func (n *Node) Describe(ctx context.Context, path string) (any, error) {
+	list, err := n.Members(ctx)
 	if err != nil {
 		return nil, err
 	}
-	info := &Info{Path: path, Kind: g.kind.Files.Name, Format: g.Format, Group: g.Array == nil,
-		Consolidated: g.Consolidated}
+	info := &Info{Path: path, Kind: n.kind, Format: n.Format, Group: n.Array == nil, Consolidated: n.Consolidated}
 	for _, member := range list {
 		if member.Err != nil {
 			info.Arrays = append(info.Arrays, Described{Path: member.Path, Unreadable: fault.Line(member.Err)})
 			continue
 		}
-		info.Arrays = append(info.Arrays, describe(ctx, g.Node, member.Array))
+		info.Arrays = append(info.Arrays, describe(ctx, n, member.Array))
 	}
 	return info, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
@@ -49,7 +48,8 @@ func (k *Kind) Open(ctx context.Context, o source.Opener, uri string, opt store.
 	if err != nil {
 		return nil, err
 	}
-	return group{node, k}, nil
+	node.kind = k.Files.Name
+	return node, nil
 }
 
 // Verify implements store.Verifier.
@@ -59,74 +59,4 @@ func (k *Kind) Verify(ctx context.Context, c *store.Check, path string) error {
 		return err
 	}
 	return node.check(ctx, c, path)
-}
-
-// group is a node as store.Group.
-type group struct {
-	*Node
-	kind *Kind
-}
-
-// Raster implements store.Group.
-func (g group) Raster(ctx context.Context, field, array, dims string) (store.Raster, error) {
-	raster, err := g.Node.Raster(ctx, field, array, dims)
-	if err != nil {
-		return nil, err
-	}
-	return images{raster, g.Node}, nil
-}
-
-// Labels implements store.Group.
-func (g group) Labels(ctx context.Context, array string) (store.Labels, error) {
-	labels, err := g.Node.Labels(ctx, array)
-	if err != nil {
-		return nil, err
-	}
-	return labels, nil
-}
-
-// Arrays implements store.Group.
-func (g group) Arrays(ctx context.Context) ([]string, error) { return g.ArrayPaths(ctx) }
-
-// Text implements store.Group.
-func (g group) Text(ctx context.Context, array string) string {
-	if node, err := g.At(ctx, array); err == nil && node.Array != nil {
-		return node.Array.Text
-	}
-	return ""
-}
-
-// Attribute implements store.Group.
-func (g group) Attribute(ctx context.Context, path, name string) (v column.Value, kind column.Kind) {
-	if node, err := g.At(ctx, path); err == nil {
-		return node.Attribute(name)
-	}
-	return v, 0
-}
-
-// images are the images of a store as store.Raster.
-type images struct {
-	*Raster
-	node *Node
-}
-
-// URI implements store.Raster.
-func (i images) URI() string { return i.Arrays()[0].URI }
-
-// Place implements store.Raster.
-func (i images) Place(ctx context.Context) (epsg int, transform *[6]float64) {
-	place := i.node.Place(ctx, i.Arrays()[0])
-	return place.EPSG, place.Transform
-}
-
-// Held implements store.Raster.
-func (i images) Held() (int64, error) { return i.node.Held(), i.node.Full() }
-
-// Print implements store.Raster.
-func (i images) Print() string {
-	var text strings.Builder
-	for _, array := range i.Arrays() {
-		text.WriteString(array.print())
-	}
-	return text.String()
 }

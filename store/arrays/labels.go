@@ -42,13 +42,16 @@ type Labels struct {
 type Texts func(ctx context.Context, data []byte) ([]string, error)
 
 // Labels reads the labels that an array below the node has: its path, or the last part of it if only one array has it.
-func (n *Node) Labels(ctx context.Context, name string) (*Labels, error) {
+func (n *Node) Labels(ctx context.Context, name string) (store.Labels, error) {
 	array, texts, err := n.labelArray(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	labels, err := readLabels(ctx, array, texts)
-	return labels, fault.WithFile(err, array.URI)
+	if err != nil {
+		return nil, fault.WithFile(err, array.URI)
+	}
+	return labels, nil
 }
 
 // IsLabel reports whether an array of the node has one value for each image: (n) numbers or strings.
@@ -237,8 +240,8 @@ func (l *Labels) isMissing(sample []byte) bool {
 	return slices.ContainsFunc(l.missing, chunk.NoData{Value: value, Bits: bits}.Is)
 }
 
-// Print implements store.Labels.
-func (l *Labels) Print() string { return l.print() }
+// Text implements store.Labels.
+func (l *Labels) Text() string { return l.print() }
 
 // Scalars returns the labels as one value for each image: of lists of one number that number, and of lists with one 1
 // among zeros the place of the 1. Other lists are fault.Unsupported.
@@ -295,13 +298,9 @@ func (l *Labels) ones() (places []byte, bits bool) {
 	return places, l.n > 0
 }
 
-// Attribute returns a number or a string among the attributes of an array or a group. kind is 0 if no attribute has
-// the name. An integer is a float, too.
-func (n *Node) Attribute(name string) (v column.Value, kind column.Kind) {
-	attrs := n.Attrs
-	if n.Array != nil {
-		attrs = n.Array.Attrs
-	}
+// Attribute implements store.Group. An integer is a float, too.
+func (n *Node) Attribute(ctx context.Context, path, name string) (v column.Value, kind column.Kind) {
+	attrs, _ := n.attributesAt(ctx, path)
 	raw := attrs[name]
 	if len(raw) == 0 || string(raw) == "null" {
 		return v, 0

@@ -34,12 +34,13 @@ func newMemory(account *budget.Account, indexes, most int64) *memoryCount {
 	return &memoryCount{account: account, indexes: lru.New[string, any](indexes), indexBytes: indexes, most: most}
 }
 
-// Held returns the bytes that the store takes in memory at most, once its rasters are open.
-func (n *Node) Held() int64 {
+// Held implements store.Group: it returns the bytes that the store takes at most, once its rasters are open, and an
+// error if there was no room for some of the metadata, which Place takes for missing.
+func (n *Node) Held() (int64, error) {
 	memory := n.options.memory
 	memory.mu.Lock()
 	defer memory.mu.Unlock()
-	return memory.metaBytes.Load() + memory.indexBytes
+	return memory.metaBytes.Load() + memory.indexBytes, fault.WithFile(memory.full, n.URI)
 }
 
 // take charges n bytes of metadata.

@@ -24,6 +24,7 @@ type Node struct {
 	// Consolidated is true if the metadata of all nodes below a group is known.
 	Consolidated bool
 
+	kind      string // the name of the format, for reports
 	open      source.Opener
 	options   Options
 	tree      Tree             // nil if all nodes are known
@@ -248,14 +249,6 @@ func (n *Node) refund(bytes int64) {
 // Drop says that the node goes out of use. Its array may still be read.
 func (n *Node) Drop() { n.refund(n.fileBytes) }
 
-// Full returns an error if there was no room for some of the metadata, which Place takes for missing.
-func (n *Node) Full() error {
-	memory := n.options.memory
-	memory.mu.Lock()
-	defer memory.mu.Unlock()
-	return fault.WithFile(memory.full, n.URI)
-}
-
 // Member is an array below a group, or why it cannot be read.
 type Member struct {
 	Path  string
@@ -294,12 +287,13 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 	return list, nil
 }
 
-// ArrayPaths returns the paths of the arrays below a group.
-func (n *Node) ArrayPaths(ctx context.Context) ([]string, error) {
+// Arrays implements store.Group.
+func (n *Node) Arrays(ctx context.Context) ([]string, error) {
 	list, err := n.Members(ctx)
 	paths := make([]string, len(list))
 	for i := range list {
 		paths[i] = list[i].Path
 	}
-	return paths, cmp.Or(err, n.Full())
+	_, full := n.Held()
+	return paths, cmp.Or(err, full)
 }

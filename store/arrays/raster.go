@@ -9,10 +9,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/store"
 )
 
 // Raster is the raster of a field: an array, or arrays of one shape in a group as bands. It implements chunk.Array.
 type Raster struct {
+	node  *Node
 	bands []*Images // one of any number of bands, or one for each band
 	names []string
 	grid  chunk.Index
@@ -74,8 +76,20 @@ func (s *Raster) Grid() chunk.Index { return s.grid }
 // Index returns the chunk index of image i.
 func (s *Raster) Index(i int64) *chunk.Index { return s.grid.WithGrid(chunk.Grid{Array: s, Image: i}) }
 
-// BandNames returns the names of the bands, or nil if they have none.
-func (s *Raster) BandNames() []string { return s.names }
+// About implements store.Raster.
+func (s *Raster) About() store.About {
+	var text strings.Builder
+	for _, m := range s.bands {
+		text.WriteString(m.a.print())
+	}
+	return store.About{URI: s.bands[0].a.URI, Bands: s.names, Text: text.String()}
+}
+
+// Place implements store.Raster.
+func (s *Raster) Place(ctx context.Context) (epsg int, transform *[6]float64) {
+	place := s.node.Place(ctx, s.bands[0].a)
+	return place.EPSG, place.Transform
+}
 
 // Arrays returns the arrays: one, or one for each band.
 func (s *Raster) Arrays() []*Array {
@@ -215,7 +229,7 @@ func (d *rasterDecoder) Decode(dst, stored []byte, at *chunk.Stored, of chunk.Ch
 // only one array has it, or the path of a group whose arrays become bands, in the order of their names; "." is the node
 // itself. Without a column it is the array with the field's name, else the only array that can be images, else the
 // arrays of the group itself as bands. dims is as for Meta.Axes.
-func (n *Node) Raster(ctx context.Context, field, column, dims string) (*Raster, error) {
+func (n *Node) Raster(ctx context.Context, field, column, dims string) (store.Raster, error) {
 	raster, err := n.raster(ctx, field, column, dims)
 	if err == nil {
 		err = fault.WithFile(n.options.memory.reserve(ctx, raster.Arrays()), n.URI)
@@ -226,6 +240,7 @@ func (n *Node) Raster(ctx context.Context, field, column, dims string) (*Raster,
 	if err != nil {
 		return nil, err
 	}
+	raster.node = n
 	return raster, nil
 }
 

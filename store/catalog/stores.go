@@ -73,8 +73,9 @@ func OpenStore(ctx context.Context, o source.Opener, uri, field, array, dims str
 	}
 	grid := raster.Grid()
 	epsg, transform := raster.Place(ctx)
-	held, err := raster.Held()
-	return Asset{URI: raster.URI(), Index: raster.Index(0), Names: raster.BandNames(), storeBytes: held,
+	held, err := group.Held()
+	about := raster.About()
+	return Asset{URI: about.URI, Index: raster.Index(0), Names: about.Bands, storeBytes: held,
 		Place: NewPlace(epsg, transform, grid.Height, grid.Width)}, err
 }
 

@@ -132,7 +132,7 @@ func TestRemote(t *testing.T) {
 		t.Fatal("no expected.json: ", err)
 	}
 	before := requests.Load()
-	a := raster.Arrays()[0]
+	a := raster.(*arrays.Raster).Arrays()[0]
 	compare(t, arrays.Member{Path: "layouts/tree", Array: a}, expected["layouts_latest.h5"]["layouts/tree"])
 	if n := before; n > 30 {
 		t.Errorf("%d requests to open a file of 250 KB", n)

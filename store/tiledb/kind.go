@@ -110,8 +110,8 @@ func (group) Attribute(context.Context, string, string) (v column.Value, kind co
 	return v, 0
 }
 
-// Full implements store.Group.
-func (group) Full() error { return nil }
+// Held implements store.Group.
+func (group) Held() (int64, error) { return 0, nil }
 
 // Describe implements store.Group (*Info): from the schema and the footers of the fragments, without reading tiles.
 func (g group) Describe(_ context.Context, path string) (any, error) {
@@ -130,20 +130,11 @@ func (r raster) Len() int64 { return r.end - r.begin }
 // Index implements store.Raster.
 func (r raster) Index(i int64) *chunk.Index { return r.Images.Index(r.begin + i) }
 
-// URI implements store.Raster.
-func (r raster) URI() string { return r.a.uri }
-
-// BandNames implements store.Raster.
-func (raster) BandNames() []string { return nil }
+// About implements store.Raster. The array has a fingerprint of its own.
+func (r raster) About() store.About { return store.About{URI: r.a.uri} }
 
 // Place implements store.Raster.
 func (raster) Place(context.Context) (epsg int, transform *[6]float64) { return 0, nil }
-
-// Held implements store.Raster.
-func (raster) Held() (int64, error) { return 0, nil }
-
-// Print implements store.Raster: the fingerprint of the array has all.
-func (raster) Print() string { return "" }
 
 // Axis implements store.Coordinated.
 func (r raster) Axis() string {

@@ -172,11 +172,11 @@ func TestIndexesAreCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := r.Arrays()[0].Indexes()
+	kept := r.(*arrays.Raster).Arrays()[0].Indexes()
 	if kept.Bound() <= bound || kept.Bound() > 4*bound || account.Held() < kept.Bound()-bound {
 		t.Errorf("a bound of %d bytes, %d are charged", kept.Bound(), account.Held())
 	}
-	for _, a := range r.Arrays() {
+	for _, a := range r.(*arrays.Raster).Arrays() {
 		for x := range int64(64) {
 			if p, err := a.Find(t.Context(), []int64{0, 16 * x}); err != nil || !p.Absent {
 				t.Fatal(p, err)

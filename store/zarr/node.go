@@ -135,7 +135,8 @@ func (w *walk) dir(ctx context.Context, p string, level int) error {
 		switch {
 		case err != nil && arrays.Missing(err): // a directory of something else
 		case err != nil:
-			if ctx.Err() != nil || fault.KindOf(err) == 0 || w.n.Full() != nil {
+			_, full := w.n.Held()
+			if ctx.Err() != nil || fault.KindOf(err) == 0 || full != nil {
 				return err
 			}
 			w.list = append(w.list, arrays.Member{Path: sub, Err: err, Pixels: pixelsIn(broken)})
