@@ -54,6 +54,12 @@ func (n *Node) Place(ctx context.Context, a *Array) Place {
 	return place
 }
 
+// Place implements store.Raster.
+func (s *Raster) Place(ctx context.Context) (epsg int, transform *[6]float64) {
+	place := s.node.Place(ctx, s.bands[0].a)
+	return place.EPSG, place.Transform
+}
+
 // scopes returns the groups in which a name of dimensions or of a grid mapping is looked for: the array's own and,
 // where that takes no requests, those above it, as in NetCDF-4.
 func (n *Node) scopes(dir string) iter.Seq[string] {
@@ -62,23 +68,6 @@ func (n *Node) scopes(dir string) iter.Seq[string] {
 			dir = path.Dir(dir)
 		}
 	}
-}
-
-// attributesAt returns the attributes of an array or a group, also of an array that cannot be read: GDAL keeps what it
-// says of the CRS in one of characters. It reports false if there is none.
-func (n *Node) attributesAt(ctx context.Context, p string) (Object, bool) {
-	if entry, ok := n.below[n.prefix+p].(*made); ok {
-		return entry.attrs, true
-	}
-	node, err := n.At(ctx, p)
-	if err != nil {
-		return nil, false
-	}
-	node.Drop()
-	if node.Array != nil {
-		return node.Array.Attrs, true
-	}
-	return node.Attrs, true
 }
 
 // alike reports whether a transform that attributes have, or nil, maps the corners of an array as the one of its
@@ -259,7 +248,7 @@ func (a *Array) regular(ctx context.Context, n int64) (first, step float64, ok b
 	}
 	size := int64(a.DType.Size())
 	data := make([]byte, n*size)
-	if a.NewReader().ReadInto(ctx, data, []int64{0}, []int64{n}, []int64{size}) != nil {
+	if a.Read(ctx, data, []int64{0}, []int64{n}) != nil {
 		return 0, 0, false
 	}
 	missing := a.declared()

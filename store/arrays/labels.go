@@ -125,15 +125,11 @@ func readLabels(ctx context.Context, a *Array, texts Texts) (*Labels, error) {
 	}
 	labels := &Labels{Array: a, dtype: a.DType, n: a.Shape[0], each: 1, lists: rank == 2,
 		data: make([]byte, count*size)}
-	stride, hi := make([]int64, len(a.Shape)), size
-	for d := len(a.Shape) - 1; d >= 0; d-- {
-		stride[d], hi = hi, hi*a.Shape[d]
-	}
 	if rank == 2 {
 		labels.each = a.Shape[1]
 	}
 	if count > 0 {
-		if err := a.NewReader().ReadInto(ctx, labels.data, make([]int64, len(a.Shape)), a.Shape, stride); err != nil {
+		if err := a.Read(ctx, labels.data, make([]int64, len(a.Shape)), a.Shape); err != nil {
 			return nil, err
 		}
 	}

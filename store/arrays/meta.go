@@ -19,7 +19,7 @@ type Meta struct {
 	Shards []int64     // cells of an object that holds chunks, nil if each lies by itself
 	DType  chunk.DType // booleans are uint8; see view
 	Bool   bool
-	Fill   []byte   // one sample, little-endian
+	Fill   []byte   // one sample, little-endian, or of texts one text
 	Names  []string // of the dimensions, "" for one without; nil if none has a name
 	Codecs []string // in the order in which they encode, those inside of shards last
 	// Filters encode a chunk, in this order, after Big said whether its samples are big-endian.

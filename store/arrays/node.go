@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -27,19 +28,15 @@ type Node struct {
 	kind      string // the name of the format, for reports
 	open      source.Opener
 	options   Options
-	tree      Tree             // nil if all nodes are known
+	opens     Opens            // nil if all nodes are known
 	prefix    string           // of paths below the node that was opened, if this one lies there; ends with "/"
 	below     map[string]Entry // by path with this prefix, if Consolidated
 	fileBytes int64            // of the memory of the store, for the node's own files
 }
 
-// Tree finds the nodes of a store whose nodes are not all known when it is opened.
-type Tree interface {
-	// Open opens the node at a URI.
-	Open(ctx context.Context, o source.Opener, uri string, opt Options) (*Node, error)
-	// Members lists the arrays below a group.
-	Members(ctx context.Context, n *Node) ([]Member, error)
-}
+// Opens opens the node at a URI of a store whose nodes are directories. pixels is as in Member, of an array that cannot
+// be read.
+type Opens func(ctx context.Context, o source.Opener, uri string, opt Options) (n *Node, pixels bool, err error)
 
 // Entry is a node below a group.
 type Entry interface {
@@ -51,11 +48,11 @@ type Entry interface {
 	Pixels() bool
 }
 
-// New begins the node at a URI, which a format completes. Without a tree it is a group in a file, or in a directory
+// New begins the node at a URI, which a format completes. Without opens it is a group in a file, or in a directory
 // that counts as one: all nodes below are those of Put. The memory of the metadata is charged to the account of ctx,
 // which must stay open for as long as the node is used.
-func New(ctx context.Context, o source.Opener, uri string, tree Tree, opt Options) *Node {
-	return &Node{URI: uri, open: o, tree: tree, options: opt.withDefaults(budget.Of(ctx)), Consolidated: tree == nil}
+func New(ctx context.Context, o source.Opener, uri string, opens Opens, opt Options) *Node {
+	return &Node{URI: uri, open: o, opens: opens, options: opt.withDefaults(budget.Of(ctx)), Consolidated: opens == nil}
 }
 
 // Put adds a node below a group, whose nodes are then all known.
@@ -123,15 +120,9 @@ func (n *Node) PutArray(path string, m *Meta, chunks Chunks, texts Texts) {
 	n.Put(path, entry)
 }
 
-// Opener opens the files of the store.
-func (n *Node) Opener() source.Opener { return n.open }
-
-// Options are those of the store, for nodes below.
-func (n *Node) Options() Options { return n.options }
-
 // uriOf returns the URI of a node below.
 func (n *Node) uriOf(p string) string {
-	if n.tree == nil {
+	if n.opens == nil {
 		return source.FileOf(n.URI) + source.Separator + n.prefix + p
 	}
 	return source.Join(n.URI, p)
@@ -144,7 +135,7 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 		return nil, fault.WithFile(err, n.URI)
 	}
 	if !n.Consolidated {
-		node, err := n.tree.Open(ctx, n.open, source.Join(n.URI, p), n.options)
+		node, _, err := n.opens(ctx, n.open, source.Join(n.URI, p), n.options)
 		if err == nil && node.Array != nil {
 			node.Array.Path = n.prefix + p
 		} else if err == nil {
@@ -156,7 +147,7 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 	if !ok {
 		return nil, fault.WithFile(fault.NoMember("group", "no array or group %q", p), n.URI)
 	}
-	node := &Node{URI: n.uriOf(p), Format: n.Format, open: n.open, options: n.options, tree: n.tree}
+	node := &Node{URI: n.uriOf(p), Format: n.Format, open: n.open, options: n.options, opens: n.opens}
 	var err error
 	if node.Array, err = found.Array(); node.Array != nil || err != nil {
 		return node, fault.WithFile(err, node.URI)
@@ -166,20 +157,17 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 	return node, fault.WithFile(err, node.URI)
 }
 
-// Member returns an array below a group as Tree.Members has it.
-func (n *Node) Member(path string, array *Array) Member {
-	array.Path = n.prefix + path
-	return Member{Path: path, Array: array}
-}
-
-// MaxLevels bounds the groups inside each other that are listed.
-const MaxLevels = 16
+// Limits of groups that are listed, since the groups of a hostile store may have no end.
+const (
+	maxNodes  = 10000
+	maxLevels = 16
+)
 
 // Bounds of the path of a node: maxPath is the longest path on Linux in bytes, and maxParts admits all groups that
 // are listed.
 const (
 	maxPath  = 4096
-	maxParts = MaxLevels + 1
+	maxParts = maxLevels + 1
 )
 
 // CheckPath returns an error if the path of a node could lead out of its group, or has names that some stores cannot
@@ -266,7 +254,8 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 	}
 	var list []Member
 	if !n.Consolidated {
-		list, err := n.tree.Members(ctx, n)
+		nodes := 0
+		list, err := n.listed(ctx, "", 0, &nodes)
 		slices.SortFunc(list, func(a, b Member) int { return strings.Compare(a.Path, b.Path) })
 		return list, err
 	}
@@ -287,6 +276,45 @@ func (n *Node) Members(ctx context.Context) ([]Member, error) {
 	return list, nil
 }
 
+// listed returns the arrays below a directory of the group. nodes counts all nodes.
+func (n *Node) listed(ctx context.Context, p string, level int, nodes *int) (list []Member, err error) {
+	names, err := openers.Names(ctx, n.open, source.Join(n.URI, p))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		sub, dir := strings.CutSuffix(name, "/")
+		if !dir || CheckPath(sub) != nil || strings.HasPrefix(sub, ".") {
+			continue
+		}
+		if *nodes++; *nodes > maxNodes || level >= maxLevels {
+			return list, fault.WithFile(fault.New(fault.Limit, "group",
+				"more than %d nodes, or %d levels of them", maxNodes, maxLevels), n.URI)
+		}
+		sub = path.Join(p, sub)
+		node, pixels, err := n.opens(ctx, n.open, source.Join(n.URI, sub), n.options)
+		_, full := n.Held()
+		switch {
+		case err != nil && Missing(err): // a directory of something else
+		case err != nil && (ctx.Err() != nil || fault.KindOf(err) == 0 || full != nil):
+			return list, err
+		case err != nil:
+			list = append(list, Member{Path: sub, Err: err, Pixels: pixels})
+		case node.Array != nil:
+			node.Array.Path = n.prefix + sub
+			list = append(list, Member{Path: sub, Array: node.Array})
+		default:
+			// Of a group only its arrays are kept, so its own metadata must not stay charged.
+			node.Drop()
+			below, err := n.listed(ctx, sub, level+1, nodes)
+			if list = append(list, below...); err != nil {
+				return list, err
+			}
+		}
+	}
+	return list, nil
+}
+
 // Arrays implements store.Group.
 func (n *Node) Arrays(ctx context.Context) ([]string, error) {
 	list, err := n.Members(ctx)
@@ -296,4 +324,21 @@ func (n *Node) Arrays(ctx context.Context) ([]string, error) {
 	}
 	_, full := n.Held()
 	return paths, cmp.Or(err, full)
+}
+
+// attributesAt returns the attributes of an array or a group, also of an array that cannot be read: GDAL keeps what it
+// says of the CRS in one of characters. It reports false if there is none.
+func (n *Node) attributesAt(ctx context.Context, p string) (Object, bool) {
+	if entry, ok := n.below[n.prefix+p].(*made); ok {
+		return entry.attrs, true
+	}
+	node, err := n.At(ctx, p)
+	if err != nil {
+		return nil, false
+	}
+	node.Drop()
+	if node.Array != nil {
+		return node.Array.Attrs, true
+	}
+	return node.Attrs, true
 }

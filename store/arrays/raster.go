@@ -85,12 +85,6 @@ func (s *Raster) About() store.About {
 	return store.About{URI: s.bands[0].a.URI, Bands: s.names, Text: text.String()}
 }
 
-// Place implements store.Raster.
-func (s *Raster) Place(ctx context.Context) (epsg int, transform *[6]float64) {
-	place := s.node.Place(ctx, s.bands[0].a)
-	return place.EPSG, place.Transform
-}
-
 // Arrays returns the arrays: one, or one for each band.
 func (s *Raster) Arrays() []*Array {
 	out := make([]*Array, len(s.bands))

@@ -13,64 +13,62 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Reader reads boxes of an array: labels, coordinates, and chunks to check. It keeps the last chunk that it read. It is
-// not safe for concurrent use.
-type Reader struct {
+// reader reads chunks of an array for one worker: of labels and coordinates, and to check them.
+type reader struct {
 	a      *Array
 	dec    chunkDecoder
 	stored []byte // of the last chunk that is an object
 	tile   []byte // the last chunk, decoded
-	at     []int64
-	valid  bool // tile holds the chunk at
-	absent bool // which was not written
 }
 
-// NewReader returns a reader for one worker.
-func (a *Array) NewReader() *Reader { return &Reader{a: a} }
-
-// ReadInto fills dst with the cells from lo up to hi of each dimension. stride has the bytes from one cell to the next
-// in dst along each dimension. The box must lie in the array.
-func (r *Reader) ReadInto(ctx context.Context, dst []byte, lo, hi, stride []int64) error {
-	array := r.a
-	if err := array.ready(); err != nil {
+// Read fills dst with the cells from lo up to hi of each dimension, in C order. The box must lie in the array.
+func (a *Array) Read(ctx context.Context, dst []byte, lo, hi []int64) error {
+	if err := a.ready(); err != nil {
 		return err
 	}
-	return eachIn(array.chunksOf(lo, hi), func(at []int64) error { return r.chunk(ctx, dst, at, lo, hi, stride) })
-}
-
-// chunk puts the part of one chunk that lies in the box into dst.
-func (r *Reader) chunk(ctx context.Context, dst []byte, at, lo, hi, stride []int64) error {
-	array := r.a
-	part := copier{size: array.DType.Size()}
-	off, begin := int64(0), int64(0)
-	whole := true
-	strides := array.strides()
-	for d := range at {
-		start := at[d] * array.Chunks[d]
-		first, end := max(lo[d], start), min(hi[d], start+array.Chunks[d])
-		off += (first - lo[d]) * stride[d]
-		begin += (first - start) * strides[d]
-		full, asStored := first == start && end-first == array.Chunks[d], end-first == 1 || stride[d] == strides[d]
-		whole = whole && full && asStored
-		part.add(end-first, stride[d], strides[d])
+	stride, size := make([]int64, len(lo)), int64(a.DType.Size())
+	for d := len(lo) - 1; d >= 0; d-- {
+		stride[d], size = size, size*(hi[d]-lo[d])
 	}
-	// The chunk is as the box, so it needs no copy: it is decoded where it goes.
-	if whole {
-		done, err := r.straight(ctx, dst[off:off+int64(array.bytes)], at)
-		if done || err != nil {
+	r := &reader{a: a}
+	return eachIn(a.chunksOf(lo, hi), func(at []int64) error {
+		src, strides, err := r.chunk(ctx, at)
+		if err != nil {
 			return err
 		}
-	}
-	if err := r.load(ctx, at); err != nil {
-		return err
-	}
-	if r.absent {
-		n := part.run(false)
-		fillDims(dst[off:], array.Fill, part.dims, n)
+		to, from := int64(0), int64(0)
+		part := make([]span, len(at)) // of the chunk that lies in the box
+		for d := range at {
+			start := at[d] * a.Chunks[d]
+			first, end := max(lo[d], start), min(hi[d], start+a.Chunks[d])
+			to += (first - lo[d]) * stride[d]
+			from += (first - start) * strides[d]
+			part[d] = span{end - first, stride[d], strides[d]}
+		}
+		copyBox(dst[to:], src[from:], part, a.DType.Size())
 		return nil
+	})
+}
+
+// span is one dimension of a box: its cells, and the bytes from one to the next in two memories.
+type span struct{ n, to, from int64 }
+
+// copyBox copies a box of samples of size bytes.
+func copyBox(dst, src []byte, dims []span, size int) {
+	if len(dims) == 0 {
+		copy(dst[:size], src)
+		return
 	}
-	part.copy(dst[off:], r.tile[begin:])
-	return nil
+	switch outer := dims[0]; {
+	case len(dims) > 1:
+		for i := range outer.n {
+			copyBox(dst[i*outer.to:], src[i*outer.from:], dims[1:], size)
+		}
+	case outer.to == int64(size) && outer.from == int64(size):
+		copy(dst[:outer.n*outer.to], src)
+	default:
+		kernel.CopyStrided(dst, src, int(outer.n), int(outer.to), int(outer.from), size)
+	}
 }
 
 // strides returns the bytes from one cell to the next in a decoded chunk along each dimension.
@@ -84,45 +82,41 @@ func (a *Array) strides() []int64 {
 	return out
 }
 
-// straight decodes a chunk into dst. It reports false if the chunk is loaded already.
-func (r *Reader) straight(ctx context.Context, dst []byte, at []int64) (bool, error) {
-	if r.valid && slices.Equal(r.at, at) {
-		return false, nil
+// chunk returns the decoded chunk at some coordinates, valid until the next call, and its strides. All cells of one
+// that was not written are the fill value.
+func (r *reader) chunk(ctx context.Context, at []int64) (samples []byte, strides []int64, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
 	}
-	data, skip, ok, err := r.bytes(ctx, at)
-	if err != nil {
-		return true, err
+	place, err := r.a.Find(ctx, at)
+	var data []byte
+	found := false
+	if err == nil && !place.Absent {
+		data, found, err = r.fetch(ctx, &place)
 	}
-	if !ok {
-		kernel.Fill(dst, r.a.Fill)
-		return true, nil
-	}
-	return true, r.fault(r.decode(slices.Clip(dst), data, skip), at, fault.NoOffset)
-}
-
-// load decodes the chunk at into tile, unless tile holds it already.
-func (r *Reader) load(ctx context.Context, at []int64) error {
-	if r.valid && slices.Equal(r.at, at) {
-		return nil
-	}
-	r.valid = false
-	data, skip, ok, err := r.bytes(ctx, at)
-	if err != nil {
-		return err
-	}
-	if r.absent = !ok; ok {
-		if err := r.unpack(data, skip); err != nil {
-			return r.fault(err, at, fault.NoOffset)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !found:
+		strides = make([]int64, len(at))
+		if size := r.a.DType.Size(); len(at) > 0 && len(r.a.Fill) > size { // it is a text, along the last dimension
+			strides[len(at)-1] = int64(size)
 		}
+		return r.a.Fill, strides, nil
 	}
-	r.at, r.valid = append(r.at[:0], at...), true
-	return nil
+	return r.tile, r.a.strides(), r.a.fault(r.unpack(data, place.Skip), at, fault.NoOffset)
 }
 
 // unpack decodes the bytes of a chunk into tile, which is bounded by Options.MaxChunk.
-func (r *Reader) unpack(b []byte, skip uint32) error {
+func (r *reader) unpack(b []byte, skip uint32) error {
 	stored := r.a.bytes
-	if steps, err := r.a.stepsWithout(skip); err == nil && len(steps) > 0 {
+	steps, err := r.a.stepsWithout(skip)
+	switch {
+	case err != nil:
+		return err
+	case len(steps) > 0 && steps[0].sum != nil: // the checksum says so itself
+		stored = -1
+	case len(steps) > 0:
 		stored = steps[0].stored()
 	}
 	if stored >= 0 && stored != len(b) {
@@ -130,11 +124,8 @@ func (r *Reader) unpack(b []byte, skip uint32) error {
 	}
 	// The tile is allocated only after its bytes have arrived, so metadata alone takes no memory.
 	r.tile = slices.Grow(r.tile[:0], r.a.bytes+zstd.Spare)[:r.a.bytes]
-	return r.decode(r.tile, b, skip)
+	return r.a.decode(&r.dec, r.tile, b, skip)
 }
-
-// decode decodes the bytes of a chunk.
-func (r *Reader) decode(dst, b []byte, skip uint32) error { return r.a.decode(&r.dec, dst, b, skip) }
 
 // decode decodes the stored bytes of a chunk into dst.
 func (a *Array) decode(d *chunkDecoder, dst, stored []byte, skip uint32) error {
@@ -157,9 +148,6 @@ func booleans(b []byte) {
 	}
 }
 
-// fault is Array.fault of the reader's array.
-func (r *Reader) fault(err error, at []int64, off int64) error { return r.a.fault(err, at, off) }
-
 // fault adds the chunk, its object and its place there to an error.
 func (a *Array) fault(err error, at []int64, off int64) error {
 	if err == nil {
@@ -172,22 +160,8 @@ func (a *Array) fault(err error, at []int64, off int64) error {
 	return fault.WithFile(fault.WithPart(err, "chunk "+name, off), uri)
 }
 
-// bytes returns the stored bytes of a chunk, valid until the next call, or false if it was not written. skip is as in
-// place.
-func (r *Reader) bytes(ctx context.Context, at []int64) (b []byte, skip uint32, ok bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, 0, false, err
-	}
-	place, err := r.a.Find(ctx, at)
-	if err != nil || place.Absent {
-		return nil, 0, false, err
-	}
-	b, ok, err = r.fetch(ctx, &place)
-	return b, place.Skip, ok, err
-}
-
-// fetch is bytes for a chunk whose place is known.
-func (r *Reader) fetch(ctx context.Context, p *chunk.Stored) (b []byte, ok bool, err error) {
+// fetch returns the stored bytes of a chunk, valid until the next call, or false if it was not written.
+func (r *reader) fetch(ctx context.Context, p *chunk.Stored) (b []byte, ok bool, err error) {
 	if p.Inline != nil {
 		return p.Inline, true, nil
 	}

@@ -61,9 +61,9 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 		need += read
 	}
 	workers = int(max(1, min(int64(workers), inFlight/need)))
-	verifier.readers = make(chan *Reader, workers)
+	verifier.readers = make(chan *reader, workers)
 	for range workers {
-		verifier.readers <- a.NewReader()
+		verifier.readers <- &reader{a: a}
 	}
 	verifier.group, verifier.ctx = errgroup.WithContext(ctx)
 	verifier.group.SetLimit(workers)
@@ -85,7 +85,7 @@ type Verifier struct {
 	a       *Array
 	ctx     context.Context
 	group   *errgroup.Group
-	readers chan *Reader // one for each worker
+	readers chan *reader // one for each worker
 
 	mu      sync.Mutex // of the fields below
 	c       Checked
@@ -180,7 +180,7 @@ func (v *Verifier) chunk(cell []int64, p chunk.Stored, err error) error {
 			err = reader.unpack(data, p.Skip)
 		}
 	}
-	return v.result(cell, 1, int64(v.a.bytes), reader.fault(err, v.a.ChunkAt(cell), off))
+	return v.result(cell, 1, int64(v.a.bytes), v.a.fault(err, v.a.ChunkAt(cell), off))
 }
 
 // chunksIn returns the number of chunks that a box of cells from first on meets inside of the array. It is

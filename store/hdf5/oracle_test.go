@@ -41,16 +41,14 @@ func open(t testing.TB, name string) *arrays.Node {
 // read returns all elements of an array.
 func read(ctx context.Context, a *arrays.Array) ([]byte, error) {
 	size := int64(a.DType.Size())
-	strides := make([]int64, len(a.Shape))
-	for d := len(a.Shape) - 1; d >= 0; d-- {
-		strides[d] = size
-		size *= a.Shape[d]
+	for _, n := range a.Shape {
+		size *= n
 	}
 	out := make([]byte, size)
 	if size == 0 {
 		return out, nil
 	}
-	return out, a.NewReader().ReadInto(ctx, out, make([]int64, len(a.Shape)), a.Shape, strides)
+	return out, a.Read(ctx, out, make([]int64, len(a.Shape)), a.Shape)
 }
 
 // TestH5py compares every dataset of the corpus, or of the folder in CHASKI_HDF5, with what h5py reads.

@@ -35,8 +35,8 @@ func TestTaken(t *testing.T) {
 					}
 					_, _ = parse3(v)
 					_, _ = parse2(v, v)
-					_ = open3(t.Context(), arrays.New(t.Context(), nil, "a", tree{}, arrays.Options{}), v)
-					_ = consolidated2(t.Context(), arrays.New(t.Context(), nil, "a", tree{}, arrays.Options{}), v)
+					_ = open3(t.Context(), arrays.New(t.Context(), nil, "a", open, arrays.Options{}), v)
+					_ = consolidated2(t.Context(), arrays.New(t.Context(), nil, "a", open, arrays.Options{}), v)
 				})
 			}
 		}
@@ -69,7 +69,7 @@ func FuzzMetadata(f *testing.F) {
 			return
 		}
 		begin := func() *arrays.Node {
-			return arrays.New(t.Context(), folder.OneFile(b), "a", tree{}, arrays.Options{MaxChunk: 1 << 16})
+			return arrays.New(t.Context(), folder.OneFile(b), "a", open, arrays.Options{MaxChunk: 1 << 16})
 		}
 		kinded(t, open3(t.Context(), begin(), v))
 		kinded(t, consolidated2(t.Context(), begin(), v))

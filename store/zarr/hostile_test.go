@@ -151,7 +151,7 @@ func readCorner(ctx context.Context, o source.Opener, dir string) error {
 	if err != nil {
 		return err
 	}
-	return n.Array.NewReader().ReadInto(ctx, make([]byte, 8), []int64{0, 0}, []int64{1, 1}, []int64{8, 8})
+	return n.Array.Read(ctx, make([]byte, 8), []int64{0, 0}, []int64{1, 1})
 }
 
 // TestUnreadableArraysAreNotReplaced: where the array that a field means cannot be read, or one that may be a band,
@@ -330,7 +330,7 @@ func TestDamagedShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = readWindow(t.Context(), windowReader(&files), m.Index(0), chunk.Box{B1: 1, Y1: 1, X1: 1})
-	read := node.Array.NewReader().ReadInto(t.Context(), make([]byte, 1), []int64{0, 0}, []int64{1, 1}, []int64{1, 1})
+	read := node.Array.Read(t.Context(), make([]byte, 1), []int64{0, 0}, []int64{1, 1})
 	if fault.KindOf(err) != fault.Corrupt || fault.KindOf(read) != fault.Corrupt {
 		t.Errorf("%v in a window, %v in a box", err, read)
 	}

@@ -11,6 +11,15 @@ import (
 	"github.com/chaski-eo/chaski/store/arrays"
 )
 
+// Names of metadata files.
+const (
+	meta3        = "zarr.json"
+	array2       = ".zarray"
+	group2       = ".zgroup"
+	attrs2       = ".zattrs"
+	consolidated = ".zmetadata"
+)
+
 // load reads the metadata of a node. of is that of an array, also if it cannot be read.
 func load(ctx context.Context, n *arrays.Node) (of arrays.Object, err error) {
 	uri := n.URI

@@ -6,7 +6,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
@@ -79,76 +78,16 @@ func Open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) 
 	return node, err
 }
 
-// open is Open that also returns the metadata of an array that cannot be read.
-func open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) (*arrays.Node, arrays.Object, error) {
+// open is Open that implements arrays.Opens.
+func open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) (*arrays.Node, bool, error) {
 	if p, err := source.Parse(uri); err == nil {
 		uri, _ = directory(o, p)
 	}
-	node := arrays.New(ctx, o, strings.TrimSuffix(uri, "/"), tree{}, opt)
-	broken, err := load(ctx, node)
+	node := arrays.New(ctx, o, strings.TrimSuffix(uri, "/"), open, opt)
+	of, err := load(ctx, node)
 	if err != nil {
 		node.Drop()
-		return nil, broken, err
+		return nil, pixelsIn(of), err
 	}
-	return node, nil, nil
-}
-
-// tree opens the nodes of stores without consolidated metadata. It implements arrays.Tree.
-type tree struct{}
-
-// Open implements arrays.Tree.
-func (tree) Open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) (*arrays.Node, error) {
-	return Open(ctx, o, uri, opt)
-}
-
-// Members implements arrays.Tree.
-func (tree) Members(ctx context.Context, n *arrays.Node) ([]arrays.Member, error) {
-	walked := walk{n: n}
-	err := walked.dir(ctx, "", 0)
-	return walked.list, err
-}
-
-// walk lists the arrays of a group.
-type walk struct {
-	n     *arrays.Node
-	list  []arrays.Member
-	nodes int
-}
-
-// dir adds the arrays below a directory of the group.
-func (w *walk) dir(ctx context.Context, p string, level int) error {
-	names, err := openers.Names(ctx, w.n.Opener(), source.Join(w.n.URI, p))
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		sub, dir := strings.CutSuffix(name, "/")
-		if !dir || arrays.CheckPath(sub) != nil || strings.HasPrefix(sub, ".") {
-			continue
-		}
-		if w.nodes++; w.nodes > maxNodes || level >= arrays.MaxLevels {
-			return fault.WithFile(fault.New(fault.Limit, "group",
-				"more than %d nodes, or %d levels of them", maxNodes, arrays.MaxLevels), w.n.URI)
-		}
-		sub = path.Join(p, sub)
-		node, broken, err := open(ctx, w.n.Opener(), source.Join(w.n.URI, sub), w.n.Options())
-		switch {
-		case err != nil && arrays.Missing(err): // a directory of something else
-		case err != nil:
-			_, full := w.n.Held()
-			if ctx.Err() != nil || fault.KindOf(err) == 0 || full != nil {
-				return err
-			}
-			w.list = append(w.list, arrays.Member{Path: sub, Err: err, Pixels: pixelsIn(broken)})
-		case node.Array != nil:
-			w.list = append(w.list, w.n.Member(sub, node.Array))
-		default:
-			// Of a group only its arrays are kept, so its own metadata must not stay charged.
-			node.Drop()
-			if err := w.dir(ctx, sub, level+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return node, false, nil
 }

@@ -195,12 +195,11 @@ func readAll(t *testing.T, dir string) error {
 		t.Fatal(err)
 	}
 	a := n.Array
-	size, stride := int64(a.DType.Size()), make([]int64, len(a.Shape))
-	for d := len(stride) - 1; d >= 0; d-- {
-		stride[d] = size
-		size *= a.Shape[d]
+	size := int64(a.DType.Size())
+	for _, n := range a.Shape {
+		size *= n
 	}
-	return a.NewReader().ReadInto(t.Context(), make([]byte, size), make([]int64, len(stride)), a.Shape, stride)
+	return a.Read(t.Context(), make([]byte, size), make([]int64, len(a.Shape)), a.Shape)
 }
 
 // TestVerifyDamaged: Verify passes random arrays of zarr-python, and refuses damaged ones where zarr-python does, and
