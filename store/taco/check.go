@@ -7,9 +7,9 @@ import (
 	"github.com/chaski-eo/chaski/store"
 )
 
-// check implements store.Verifier: it checks a container, and the pixels of its samples if Check.Pixels asks for
+// Verify implements store.Verifier: it checks a container, and the pixels of its samples if Check.Pixels asks for
 // them, or if nothing else would find a changed bit in them.
-func check(ctx context.Context, c *store.Check, path string) error {
+func (Kind) Verify(ctx context.Context, c *store.Check, path string) error {
 	dataset, err := Open(ctx, c.Opener, []string{path}, Options{})
 	if err != nil {
 		return err

@@ -177,15 +177,15 @@ func identifyDirectory(ctx context.Context, o source.Opener, uri string) (*conta
 	return nil, nil
 }
 
-// Named reports whether a path is a container by its name alone.
-func Named(p source.Path) bool {
+// Named implements store.Named.
+func (Kind) Named(p source.Path) bool {
 	name := path.Base(strings.TrimRight(p.Name, "/"))
 	return magic.Named(name).Class == magic.Container || name == "__TACOCAT__" || name == "TACOLLECTION.json"
 }
 
-// Is reports whether a path is a container, or is Named like one.
-func Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
-	if Named(p) {
+// Is implements store.Kind: it reports whether a path is a container, or is Named like one.
+func (k Kind) Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
+	if k.Named(p) {
 		return true, nil
 	}
 	format, from, err := identify(ctx, o, p.Name)

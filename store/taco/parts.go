@@ -28,9 +28,9 @@ func cutPart(uri string) (whole string, number int, ok bool) {
 	return "", 0, false
 }
 
-// IsSet reports whether a name without a file stands for a container split into parts, by looking
-// for the first part. Open opens such a container.
-func IsSet(ctx context.Context, o source.Opener, whole string) bool {
+// Parts implements store.Lists: it reports whether a name without a file stands for a container split into parts, by
+// looking for the first part. Open opens such a container.
+func (Kind) Parts(ctx context.Context, o source.Opener, whole string) bool {
 	set, _ := partsOf(ctx, o, whole)
 	return set != nil
 }

@@ -130,7 +130,8 @@ func TestPagesAreNoArrays(t *testing.T) {
 		t.Errorf("a page is an array: asked for %q, %v", page.uris, err)
 	}
 	page.uris = nil
-	if is, err := Is(t.Context(), page, parsed(t, pageHost+"/x.tif?sig=A")); is || err != nil || len(page.uris) != 0 {
+	is, err := Is(t.Context(), page, parsed(t, pageHost+"/x.tif?sig=A"))
+	if is || err != nil || len(page.uris) != 0 {
 		t.Errorf("a URI with a query: asked for %q", page.uris)
 	}
 	schema := testfile.Read(t, filepath.Join(corpusDir(t), "arrays", "dense_1d_gaps", schemaName))

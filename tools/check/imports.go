@@ -50,7 +50,7 @@ var light = map[string][]string{
 	// A program imports the formats that it reads, or loader/formats.
 	"loader": {"source/archive", "source/diskcache", "internal/durable", "format/picture", "format/codec",
 		"format/tables/text", "format/tables/wkb", "rumi", "loader/ground", "loader/vectors", "store/catalog/virtual",
-		kinds},
+		"store/arrays", "store/taco", kinds},
 	// It is data and checks.
 	"loader/spec": {"source", "format/tables", "tiff", "rumi", "store"},
 	// It reads what a source.Reader gives, and makes no plans for loading.
