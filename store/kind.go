@@ -327,9 +327,3 @@ func Inside(uri string) bool {
 	file, _, inside := source.Split(uri)
 	return inside && OfFormat(magic.Named(source.Name(file))) != nil
 }
-
-// Is reports whether a path leads to a kind, and to no other one.
-func Is(ctx context.Context, o source.Opener, uri string, k Kind) bool {
-	found, err := Of(ctx, o, uri)
-	return err == nil && found == k
-}

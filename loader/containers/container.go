@@ -107,7 +107,10 @@ func (kind) OpenDataset(ctx context.Context, src *spec.Source, fields []spec.Fie
 // such as a raster or a directory of rasters. It returns nil for all other errors.
 func noneOf(ctx context.Context, o source.Opener, src *spec.Source, err error) error {
 	cause, ok := errors.AsType[*fault.Error](err)
-	if len(src.Parts) == 0 || !ok || cause.Kind != fault.Unsupported || store.Is(ctx, o, cause.File, kind{}) {
+	if len(src.Parts) == 0 || !ok || cause.Kind != fault.Unsupported {
+		return nil
+	}
+	if found, err := store.Of(ctx, o, cause.File); err == nil && found == store.Kind(kind{}) {
 		return nil
 	}
 	return fault.WithFile(fault.New(fault.Unsupported, "dataset", "%s", cmp.Or(magic.Refusal(cause.File),

@@ -2,16 +2,13 @@ package arrays
 
 import "slices"
 
-// Box is a half-open box of cells.
-type Box struct{ Lo, Hi []int64 }
-
-// chunksOf returns the box of the chunks that a box of cells, which is not empty, meets.
-func (m *Meta) chunksOf(lo, hi []int64) Box {
-	chunks := Box{make([]int64, len(lo)), make([]int64, len(lo))}
+// chunksOf returns the first chunk that a box of cells, which is not empty, meets, and the one behind the last.
+func (m *Meta) chunksOf(lo, hi []int64) (first, end []int64) {
+	first, end = make([]int64, len(lo)), make([]int64, len(lo))
 	for d, side := range m.Chunks {
-		chunks.Lo[d], chunks.Hi[d] = lo[d]/side, (hi[d]-1)/side+1
+		first[d], end[d] = lo[d]/side, (hi[d]-1)/side+1
 	}
-	return chunks
+	return first, end
 }
 
 // objectSides returns the cells of an object along each dimension: of a shard, or of a chunk.
@@ -34,18 +31,18 @@ func gridOf(shape, sides []int64) []int64 {
 }
 
 // eachIn calls each with all coordinates of a box, which must not be empty, the last one fastest. The slice is reused.
-func eachIn(b Box, each func(at []int64) error) error {
-	at := slices.Clone(b.Lo)
+func eachIn(lo, hi []int64, each func(at []int64) error) error {
+	at := slices.Clone(lo)
 	for {
 		if err := each(at); err != nil {
 			return err
 		}
 		dim := len(at) - 1
 		for ; dim >= 0; dim-- {
-			if at[dim]++; at[dim] < b.Hi[dim] {
+			if at[dim]++; at[dim] < hi[dim] {
 				break
 			}
-			at[dim] = b.Lo[dim]
+			at[dim] = lo[dim]
 		}
 		if dim < 0 {
 			return nil

@@ -21,16 +21,16 @@ type chain struct {
 	steps []decodeStep
 }
 
-// MaxCodecs bounds the codecs of one chunk, since each may go over all its bytes. Writers chain up to four.
-const MaxCodecs = 16
+// maxCodecs bounds the codecs of one chunk, since each may go over all its bytes. Writers chain up to four.
+const maxCodecs = 16
 
 // Check returns an error if the sizes or the filters of an array are not as they may be. Arrays need it.
 func (m *Meta) Check() (err error) {
 	if err := CheckShape(m.Shape, m.Chunks); err != nil {
 		return err
 	}
-	if len(m.Filters) > MaxCodecs {
-		return fault.New(fault.Limit, MetaPart, "%d codecs of a chunk, at most %d", len(m.Filters), MaxCodecs)
+	if len(m.Filters) > maxCodecs {
+		return fault.New(fault.Limit, MetaPart, "%d codecs of a chunk, at most %d", len(m.Filters), maxCodecs)
 	}
 	m.steps, err = m.stepsOf(0)
 	return err
@@ -69,15 +69,15 @@ func (m *Meta) stepsOf(skip uint32) ([]decodeStep, error) {
 func (c *chain) add(f *Filter) error {
 	kind := codecs[f.Codec]
 	if kind == nil {
-		return unsupported("codec %q", f.Name)
+		return Unsupported("codec %q", f.Name)
 	}
 	added := decodeStep{name: f.Name, codecKind: kind, size: c.size}
 	if c.size < 0 && kind.compresses {
-		return unsupported("codec %q around another compressor", f.Name)
+		return Unsupported("codec %q around another compressor", f.Name)
 	}
 	// Only a checksum may be around a compressor, because it needs no size of its input.
 	if c.size < 0 && kind.sum == nil {
-		return unsupported("codec %q around a compressor", f.Name)
+		return Unsupported("codec %q around a compressor", f.Name)
 	}
 	if kind.configure != nil {
 		if err := kind.configure(c, &added, f.Conf); err != nil {

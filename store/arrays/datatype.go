@@ -20,11 +20,11 @@ var numpyTypes = map[string]chunk.DType{
 // ParseNumpy parses a type of numpy such as "<f4".
 func ParseNumpy(s string) (t chunk.DType, big bool, err error) {
 	if len(s) < 3 {
-		return 0, false, unsupported("data type %q", s)
+		return 0, false, Unsupported("data type %q", s)
 	}
 	t = numpyTypes[s[1:]]
 	if t == chunk.Invalid || !strings.Contains("<>|", s[:1]) {
-		return 0, false, unsupported("data type %q: arrays of numbers and booleans are read", s)
+		return 0, false, Unsupported("data type %q: arrays of numbers and booleans are read", s)
 	}
 	return t, s[0] == '>' && t.Size() > 1, nil
 }
@@ -45,7 +45,7 @@ func ParseFill(raw json.RawMessage, t chunk.DType) ([]byte, error) {
 			fill[0] = 1
 		}
 		if t.Size() != 1 {
-			return nil, corrupt("fill value %v of type %v", value, t)
+			return nil, Corrupt("fill value %v of type %v", value, t)
 		}
 		return fill, nil
 	case json.Number:
@@ -54,7 +54,7 @@ func ParseFill(raw json.RawMessage, t chunk.DType) ([]byte, error) {
 		if hex, ok := strings.CutPrefix(value, "0x"); ok {
 			bits, err := strconv.ParseUint(hex, 16, 64)
 			if err != nil || !isFloat(t) || bits>>(8*t.Size()-1)>>1 != 0 {
-				return nil, corrupt("fill value %q of type %v", value, t)
+				return nil, Corrupt("fill value %q of type %v", value, t)
 			}
 			cast.PutUint(fill, len(fill), bits)
 			return fill, nil
@@ -64,7 +64,7 @@ func ParseFill(raw json.RawMessage, t chunk.DType) ([]byte, error) {
 			return fill, putNumber(fill, value, t)
 		}
 	}
-	return nil, unsupported("fill value %.40q of type %v", raw, t)
+	return nil, Unsupported("fill value %.40q of type %v", raw, t)
 }
 
 func isFloat(t chunk.DType) bool {
@@ -73,7 +73,7 @@ func isFloat(t chunk.DType) bool {
 
 // putNumber puts a decimal number, NaN or Infinity into a sample.
 func putNumber(to []byte, s string, t chunk.DType) error {
-	bad := corrupt("fill value %.40q is not one of type %v", s, t)
+	bad := Corrupt("fill value %.40q is not one of type %v", s, t)
 	if isFloat(t) {
 		number, err := strconv.ParseFloat(s, 64)
 		if err != nil && !math.IsInf(number, 0) {

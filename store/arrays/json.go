@@ -34,7 +34,7 @@ func DecodeObject(b []byte) (v Object, values int, err error) {
 		return nil, 0, err
 	}
 	if err = Decode(b, &v); err == nil && v == nil {
-		err = corrupt("null is not an object")
+		err = Corrupt("null is not an object")
 	}
 	return v, values, err
 }
@@ -47,10 +47,10 @@ func Decode(b []byte, to any) error {
 		if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 			return fault.At(fault.Corrupt, MetaPart, s.Offset, "%v", err)
 		}
-		return corrupt("%v", err)
+		return Corrupt("%v", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return corrupt("more follows after the value")
+		return Corrupt("more follows after the value")
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (v Object) Get(key string, to any) (bool, error) {
 func (v Object) Need(key string, to any) error {
 	ok, err := v.Get(key, to)
 	if err == nil && !ok {
-		err = corrupt("%q is missing", key)
+		err = Corrupt("%q is missing", key)
 	}
 	return err
 }
@@ -133,10 +133,12 @@ func (v Object) String(key string) string {
 	return value
 }
 
-func corrupt(format string, args ...any) error {
+// Corrupt is an error about metadata.
+func Corrupt(format string, args ...any) error {
 	return fault.New(fault.Corrupt, MetaPart, format, args...)
 }
 
-func unsupported(format string, args ...any) error {
+// Unsupported is an error about metadata.
+func Unsupported(format string, args ...any) error {
 	return fault.New(fault.Unsupported, MetaPart, format, args...)
 }

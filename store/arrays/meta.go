@@ -42,11 +42,11 @@ func CheckShape(shape, chunks []int64) error {
 		return fault.New(fault.Limit, MetaPart, "%d dimensions, at most %d", len(shape), maxRank)
 	}
 	if len(chunks) != len(shape) {
-		return corrupt("chunks of %d dimensions in an array of %d", len(chunks), len(shape))
+		return Corrupt("chunks of %d dimensions in an array of %d", len(chunks), len(shape))
 	}
 	for d, n := range shape {
 		if n < 0 || chunks[d] < 1 || n > math.MaxInt64-chunks[d] {
-			return corrupt("%d cells in chunks of %d along dimension %d", n, chunks[d], d)
+			return Corrupt("%d cells in chunks of %d along dimension %d", n, chunks[d], d)
 		}
 	}
 	return nil

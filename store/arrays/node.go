@@ -174,12 +174,12 @@ const (
 // hold.
 func CheckPath(path string) error {
 	if len(path) > maxPath || strings.Count(path, "/") >= maxParts {
-		return corrupt("%.80q… is longer than the path of a node: %d bytes, %d names", path, maxPath, maxParts)
+		return Corrupt("%.80q… is longer than the path of a node: %d bytes, %d names", path, maxPath, maxParts)
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		odd := strings.ContainsFunc(part, func(r rune) bool { return r < ' ' || r == '\\' })
 		if odd || part == "" || part == "." || part == ".." {
-			return corrupt("%.80q is not the path of a node", path)
+			return Corrupt("%.80q is not the path of a node", path)
 		}
 	}
 	return nil

@@ -31,7 +31,8 @@ func (a *Array) Read(ctx context.Context, dst []byte, lo, hi []int64) error {
 		stride[d], size = size, size*(hi[d]-lo[d])
 	}
 	r := &reader{a: a}
-	return eachIn(a.chunksOf(lo, hi), func(at []int64) error {
+	begin, end := a.chunksOf(lo, hi)
+	return eachIn(begin, end, func(at []int64) error {
 		src, strides, err := r.chunk(ctx, at)
 		if err != nil {
 			return err

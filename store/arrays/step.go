@@ -92,7 +92,7 @@ func (c *chain) configureShuffle(s *decodeStep, conf Object) error {
 		return err
 	}
 	if s.elem < 1 || s.elem > 1<<16 {
-		return corrupt("elementsize %d of the codec shuffle", s.elem)
+		return Corrupt("elementsize %d of the codec shuffle", s.elem)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (c *chain) configureFilter(s *decodeStep, conf Object) (err error) {
 		return err
 	}
 	if c.size < 0 || c.size != max(int(c.cells), 0)*s.to.t.Size() {
-		return corrupt("codec %q of values of type %q in an array of type %s", s.name, target, c.m.DType)
+		return Corrupt("codec %q of values of type %q in an array of type %s", s.name, target, c.m.DType)
 	}
 	known := !isFloat(s.from.t) && !isFloat(s.to.t) || s.from.t == s.to.t && s.to.t != chunk.Float16
 	if s.name == "fixedscaleoffset" {
@@ -119,7 +119,7 @@ func (c *chain) configureFilter(s *decodeStep, conf Object) (err error) {
 		known = !isFloat(s.from.t) && (s.to.t == chunk.Float32 || s.to.t == chunk.Float64)
 	}
 	if !known {
-		return unsupported("codec %q from %q to %q", s.name, source, target)
+		return Unsupported("codec %q from %q to %q", s.name, source, target)
 	}
 	return nil
 }

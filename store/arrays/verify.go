@@ -67,7 +67,7 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 	}
 	verifier.group, verifier.ctx = errgroup.WithContext(ctx)
 	verifier.group.SetLimit(workers)
-	stopped := eachIn(Box{make([]int64, len(grid)), grid}, func(at []int64) error {
+	stopped := eachIn(make([]int64, len(grid)), grid, func(at []int64) error {
 		object := slices.Clone(at)
 		verifier.group.Go(crash.Guard(func() error { return verifier.object(object) }))
 		return verifier.ctx.Err()

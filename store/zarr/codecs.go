@@ -19,19 +19,11 @@ var (
 	own3 = []string{"zstd", "gzip", "blosc", "crc32c"}
 )
 
-// tooMany returns an error if a chunk has too many codecs.
-func tooMany(list []named) error {
-	if len(list) > arrays.MaxCodecs {
-		return fault.New(fault.Limit, arrays.MetaPart, "%d codecs of a chunk, at most %d", len(list), arrays.MaxCodecs)
-	}
-	return nil
-}
-
 // filter3 adds a codec of version 3 from bytes to bytes.
 func (m *meta) filter3(n named) error {
 	id, numcodecs := strings.CutPrefix(n.name, "numcodecs.")
 	if numcodecs && slices.Contains(not3, id) || !numcodecs && !slices.Contains(own3, id) {
-		return unsupported("codec %q", n.name)
+		return arrays.Unsupported("codec %q", n.name)
 	}
 	m.Filters = append(m.Filters, arrays.Filter{Name: n.name, Codec: id, Conf: n.conf})
 	return nil
@@ -44,9 +36,6 @@ const maxShardLevels = 4
 func (m *meta) codecs3(list []named) error {
 	m.Order = num.Range[int](0, len(m.Shape))
 	for i := 0; ; i++ {
-		if err := tooMany(list); err != nil {
-			return err
-		}
 		for _, n := range list {
 			m.Codecs = append(m.Codecs, n.name)
 		}
@@ -55,10 +44,10 @@ func (m *meta) codecs3(list []named) error {
 			return m.chain3(list)
 		}
 		if len(list) != 1 {
-			return unsupported("codecs around sharding_indexed: %q", m.Codecs)
+			return arrays.Unsupported("codecs around sharding_indexed: %q", m.Codecs)
 		}
 		if i == maxShardLevels {
-			return unsupported("more than %d levels of shards", maxShardLevels)
+			return arrays.Unsupported("more than %d levels of shards", maxShardLevels)
 		}
 		var err error
 		if list, err = m.shard(list[0].conf); err != nil {
@@ -84,14 +73,15 @@ func (m *meta) shard(conf arrays.Object) (inside []named, err error) {
 	case "start":
 		level.atStart = true
 	default:
-		return nil, corrupt("index_location %q", place)
+		return nil, arrays.Corrupt("index_location %q", place)
 	}
 	if err := arrays.CheckShape(m.Chunks, level.inner); err != nil {
 		return nil, err
 	}
 	for d, side := range m.Chunks {
 		if side%level.inner[d] != 0 {
-			return nil, corrupt("chunks of %d cells in a shard of %d along dimension %d", level.inner[d], side, d)
+			return nil, arrays.Corrupt("chunks of %d cells in a shard of %d along dimension %d",
+				level.inner[d], side, d)
 		}
 		level.grid = append(level.grid, side/level.inner[d])
 	}
@@ -104,11 +94,11 @@ func (m *meta) shard(conf arrays.Object) (inside []named, err error) {
 		case codec.name == "crc32c" && i == 1:
 			level.sum = true
 		default:
-			return nil, unsupported("index codec %q", codec.name)
+			return nil, arrays.Unsupported("index codec %q", codec.name)
 		}
 	}
 	if len(index) == 0 {
-		return nil, corrupt("no index codecs")
+		return nil, arrays.Corrupt("no index codecs")
 	}
 	if m.Shards == nil {
 		m.Shards = m.Chunks
@@ -129,7 +119,7 @@ func endian(conf arrays.Object, size int) (big bool, err error) {
 	case order == "little" || order == "big":
 		return order == "big" && size > 1, nil
 	}
-	return false, corrupt("endian %q of the codec bytes", order)
+	return false, arrays.Corrupt("endian %q of the codec bytes", order)
 }
 
 // chain3 makes the steps of the codecs of a chunk: transposes, bytes, then what works on bytes.
@@ -146,14 +136,14 @@ func (m *meta) chain3(list []named) error {
 		case seen:
 			err = m.filter3(codec)
 		default:
-			err = unsupported("codec %q", codec.name)
+			err = arrays.Unsupported("codec %q", codec.name)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if !seen {
-		return corrupt("no codec from numbers to bytes among %q", m.Codecs)
+		return arrays.Corrupt("no codec from numbers to bytes among %q", m.Codecs)
 	}
 	return m.Check()
 }
@@ -164,7 +154,7 @@ func (m *meta) transpose(conf arrays.Object) error {
 	if raw := conf["order"]; len(raw) > 0 && raw[0] == '"' { // drafts of version 3 had "C" and "F"
 		var letter string
 		if err := json.Unmarshal(raw, &letter); err != nil || letter != "C" && letter != "F" {
-			return corrupt("order %.40q of the codec transpose", raw)
+			return arrays.Corrupt("order %.40q of the codec transpose", raw)
 		}
 		order = num.Range[int](0, len(m.Order))
 		if letter == "F" {
@@ -174,12 +164,12 @@ func (m *meta) transpose(conf arrays.Object) error {
 		return err
 	}
 	if len(order) != len(m.Order) {
-		return corrupt("order %v of the codec transpose for %d dimensions", order, len(m.Order))
+		return arrays.Corrupt("order %v of the codec transpose for %d dimensions", order, len(m.Order))
 	}
 	next, used := make([]int, len(order)), make([]bool, len(order))
 	for i, d := range order {
 		if d < 0 || d >= len(order) || used[d] {
-			return corrupt("order %v of the codec transpose", order)
+			return arrays.Corrupt("order %v of the codec transpose", order)
 		}
 		used[d], next[i] = true, m.Order[d]
 	}

@@ -1,7 +1,6 @@
 package zarr
 
 import (
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/arrays"
@@ -11,11 +10,3 @@ import (
 var Kind = store.Register(&arrays.Kind{Noun: "a Zarr array or group", Files: format, Looks: Is, OpenNode: Open})
 
 var format = magic.Named(".zarr")
-
-func corrupt(format string, args ...any) error {
-	return fault.New(fault.Corrupt, arrays.MetaPart, format, args...)
-}
-
-func unsupported(format string, args ...any) error {
-	return fault.New(fault.Unsupported, arrays.MetaPart, format, args...)
-}

@@ -123,7 +123,7 @@ func kind3(v arrays.Object) (array bool, err error) {
 		return false, err
 	}
 	if format != 3 {
-		return false, unsupported("zarr_format %d in zarr.json", format)
+		return false, arrays.Unsupported("zarr_format %d in zarr.json", format)
 	}
 	switch kind := v.String("node_type"); kind {
 	case "array":
@@ -131,7 +131,7 @@ func kind3(v arrays.Object) (array bool, err error) {
 	case "group":
 		return false, nil
 	default:
-		return false, corrupt("node_type %.40q", kind)
+		return false, arrays.Corrupt("node_type %.40q", kind)
 	}
 }
 

@@ -78,7 +78,7 @@ func parse2(v, attrs arrays.Object) (*meta, error) {
 		return nil, err
 	}
 	if format != 2 {
-		return nil, unsupported("zarr_format %d in .zarray", format)
+		return nil, arrays.Unsupported("zarr_format %d in .zarray", format)
 	}
 	if err := cmp.Or(v.Need("shape", &meta.Shape), v.Need("chunks", &meta.Chunks), v.Need("order",
 		&order)); err != nil {
@@ -86,7 +86,7 @@ func parse2(v, attrs arrays.Object) (*meta, error) {
 	}
 	if err := v.Need("dtype", &typ); err != nil {
 		if v["dtype"] != nil {
-			return nil, unsupported("data type %.60s: arrays of numbers and booleans are read", v["dtype"])
+			return nil, arrays.Unsupported("data type %.60s: arrays of numbers and booleans are read", v["dtype"])
 		}
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func parse2(v, attrs arrays.Object) (*meta, error) {
 	case "F":
 		slices.Reverse(meta.Order)
 	default:
-		return nil, corrupt("order %q", order)
+		return nil, arrays.Corrupt("order %q", order)
 	}
 	if err := meta.codecs2(v); err != nil {
 		return nil, err
@@ -130,9 +130,6 @@ func (m *meta) codecs2(v arrays.Object) error {
 	if last != nil {
 		list = append(list, *last)
 	}
-	if err := tooMany(list); err != nil {
-		return err
-	}
 	for _, codec := range list {
 		m.Codecs = append(m.Codecs, codec.name)
 		id := codec.name
@@ -140,7 +137,7 @@ func (m *meta) codecs2(v arrays.Object) error {
 			continue // it changed the values when the chunk was written, and kept their type: decoding does nothing
 		}
 		if slices.Contains(not2, id) {
-			return unsupported("codec %q", id)
+			return arrays.Unsupported("codec %q", id)
 		}
 		m.Filters = append(m.Filters, arrays.Filter{Name: id, Codec: id, Conf: codec.conf})
 	}
@@ -165,17 +162,17 @@ func parse3(v arrays.Object) (*meta, error) {
 		return nil, err
 	}
 	if _, err := v.Get("storage_transformers", &transformers); err != nil || len(transformers) > 0 {
-		return nil, unsupported("storage transformers")
+		return nil, arrays.Unsupported("storage transformers")
 	}
 	if grid.name != "regular" {
-		return nil, unsupported("chunk grid %q: regular ones are read", grid.name)
+		return nil, arrays.Unsupported("chunk grid %q: regular ones are read", grid.name)
 	}
 	if err := grid.conf.Need("chunk_shape", &meta.Chunks); err != nil {
 		return nil, err
 	}
 	var err error
 	if v["data_type"] == nil {
-		return nil, corrupt("%q is missing", "data_type")
+		return nil, arrays.Corrupt("%q is missing", "data_type")
 	}
 	if meta.DType, err = parseType(v["data_type"]); err != nil {
 		return nil, err
@@ -192,7 +189,7 @@ func parse3(v arrays.Object) (*meta, error) {
 		return nil, err
 	}
 	if len(names) > 0 && len(names) != len(meta.Shape) {
-		return nil, corrupt("%d dimension_names for %d dimensions", len(names), len(meta.Shape))
+		return nil, arrays.Corrupt("%d dimension_names for %d dimensions", len(names), len(meta.Shape))
 	}
 	for _, name := range names {
 		if name == nil {
@@ -212,7 +209,7 @@ func parseType(raw json.RawMessage) (chunk.DType, error) {
 		if err := arrays.Decode(raw, &extension); err != nil {
 			return 0, err
 		}
-		return 0, unsupported("data type %q: arrays of numbers and booleans are read", extension.String("name"))
+		return 0, arrays.Unsupported("data type %q: arrays of numbers and booleans are read", extension.String("name"))
 	}
 	if name == "bool" {
 		return chunk.Uint8, nil
@@ -222,7 +219,7 @@ func parseType(raw json.RawMessage) (chunk.DType, error) {
 			return typ, nil
 		}
 	}
-	return 0, unsupported("data type %q: arrays of numbers and booleans are read", name)
+	return 0, arrays.Unsupported("data type %q: arrays of numbers and booleans are read", name)
 }
 
 // finish reads what both versions write alike, once the sizes and the type are known.
@@ -239,7 +236,7 @@ func (m *meta) finish(v arrays.Object) (err error) {
 func (m *meta) separator(v arrays.Object, key string) error {
 	ok, err := v.Get(key, &m.keys.sep)
 	if ok && err == nil && m.keys.sep != "." && m.keys.sep != "/" {
-		return corrupt("%s %q", key, m.keys.sep)
+		return arrays.Corrupt("%s %q", key, m.keys.sep)
 	}
 	return err
 }
@@ -254,7 +251,7 @@ func mustUnderstand(v arrays.Object, known []string) error {
 			Must *bool `json:"must_understand"`
 		}
 		if json.Unmarshal(raw, &x) != nil || x.Must == nil || *x.Must {
-			return unsupported("extension %.60q", key)
+			return arrays.Unsupported("extension %.60q", key)
 		}
 	}
 	return nil
@@ -268,7 +265,7 @@ func (m *meta) keyEncoding(enc named) error {
 	case "v2":
 		m.keys = keys{sep: "."}
 	default:
-		return unsupported("chunk key encoding %q", enc.name)
+		return arrays.Unsupported("chunk key encoding %q", enc.name)
 	}
 	return m.separator(enc.conf, "separator")
 }
