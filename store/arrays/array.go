@@ -71,8 +71,9 @@ type Chunks interface {
 // Objects are Chunks each of which is an object, or lies in one with others if the metadata has Shards.
 type Objects interface {
 	Chunks
-	// Object returns the URI of the object of a chunk, and the name of the chunk for errors.
-	Object(at []int64) (uri, name string)
+	// Object returns the URI of the object of a chunk, and Name what the chunk is called in errors.
+	Object(at []int64) (uri string)
+	Name(at []int64) string
 	// IndexBytes returns the bytes that one index of each kind of object takes in Array.Indexes, and those that
 	// reading them takes.
 	IndexBytes() (kept, read int64, err error)
@@ -170,8 +171,7 @@ func (a *Array) maxStored() int64 { return 2*int64(a.bytes) + 64<<10 }
 // known returns where a chunk is, as far as that takes no request once Chunks.Prepare was called.
 func (a *Array) known(at []int64) (place chunk.Stored, exact bool) {
 	if a.Shards != nil {
-		uri, _ := a.objects.Object(at)
-		return chunk.Stored{URI: uri, Object: true}, false
+		return chunk.Stored{URI: a.objects.Object(at), Object: true}, false
 	}
 	place, err := a.Find(context.Background(), at)
 	return place, err == nil

@@ -156,7 +156,7 @@ func (a *Array) fault(err error, at []int64, off int64) error {
 	}
 	uri, name := a.URI, cmp.Or(strings.Trim(strings.ReplaceAll(fmt.Sprint(at), " ", "."), "[]"), "0")
 	if a.objects != nil {
-		uri, name = a.objects.Object(at)
+		uri, name = a.objects.Object(at), a.objects.Name(at)
 	}
 	return fault.WithFile(fault.WithPart(err, "chunk "+name, off), uri)
 }

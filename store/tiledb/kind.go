@@ -20,7 +20,9 @@ type kind struct{}
 func (kind) String() string { return "a TileDB array" }
 
 // Is implements store.Kind.
-func (kind) Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) { return Is(ctx, o, p) }
+func (kind) Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
+	return Is(ctx, o, p)
+}
 
 // Times implements store.Times.
 func (kind) Times() {}

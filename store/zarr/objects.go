@@ -48,15 +48,18 @@ func (k keys) name(at []int64) string {
 }
 
 // Object implements arrays.Objects.
-func (a *objects) Object(at []int64) (uri, name string) {
-	object := slices.Clone(at)
+func (a *objects) Object(at []int64) string {
 	if a.Shards != nil {
+		at = slices.Clone(at)
 		for d, side := range a.Shards {
-			object[d] /= side / a.Chunks[d]
+			at[d] /= side / a.Chunks[d]
 		}
 	}
-	return source.Join(a.URI, a.keys.name(object)), a.keys.name(at)
+	return source.Join(a.URI, a.keys.name(at))
 }
+
+// Name implements arrays.Objects.
+func (a *objects) Name(at []int64) string { return a.keys.name(at) }
 
 // shardLevel is one level of sharding: an object, or a chunk of an outer shard, that holds a grid of chunks.
 type shardLevel struct {

@@ -160,7 +160,7 @@ func (a *objects) Prepare(context.Context) error { return nil }
 
 // Find implements arrays.Chunks. Without shards it asks for nothing.
 func (a *objects) Find(ctx context.Context, at []int64) (chunk.Stored, error) {
-	uri, _ := a.Object(at)
+	uri := a.Object(at)
 	if len(a.shards) == 0 {
 		return chunk.Stored{URI: uri, Object: true}, nil
 	}
