@@ -36,7 +36,7 @@ func (c *Counts) Add(o Counts) {
 	c.AbsentChunks += o.AbsentChunks
 }
 
-// Check is the check of every byte of one path. Kind.Verify takes the options from it and adds what it finds. Counts
+// Check is the check of every byte of one path. A Verifier takes the options from it and adds what it finds. Counts
 // begin with one file.
 type Check struct {
 	// Opener opens the files. Key is the key of encrypted arrays, or nil. MaxChunk is the largest decoded chunk, in

@@ -23,7 +23,7 @@ import (
 )
 
 // Kind is what a path leads to: a kind of Register, or Other. What can be done with its paths beside is an interface of
-// its own, which the type of a kind implements: those below, and Dataset, Member and Describer of the loader.
+// its own, which the type of a kind implements: those below, rows.Dataset, rows.Members and survey.Describer.
 type Kind interface {
 	// String names the kind for people, such as "a container".
 	String() string
@@ -70,8 +70,8 @@ type Verifier interface {
 
 // Options of a store; 0 for the defaults of its kind.
 type Options struct {
-	MaxChunk, MaxIndexes, MaxMeta int64 // bytes
-	Key                           []byte
+	MaxChunk, MaxIndexes, MaxMeta int64  // bytes
+	Key                           []byte // of encrypted arrays
 	Since, Until                  uint64 // of Times: milliseconds since 1970
 }
 

@@ -201,7 +201,7 @@ func (a *Array) chunksIn(first, size []int64) int64 {
 	return chunks
 }
 
-// check implements store.Kind.Verify of an open store: it decodes every chunk of every array. It counts each array as a
+// check implements store.Verifier of an open store: it decodes every chunk of every array. It counts each array as a
 // file. Arrays of types that are not read are in the notes.
 func (n *Node) check(ctx context.Context, c *store.Check, path string) error {
 	c.Busy.Lock()

@@ -26,7 +26,7 @@ import (
 // fieldColumns holds the columns of the table that a field is made of.
 type fieldColumns struct {
 	name               string
-	array              string // of Zarr stores, "" for the one that zarr.Node.Raster picks
+	array              string // of Zarr stores, "" for the one that store.Group.Raster picks
 	labels             string // the array whose values the field has, of stores
 	kind               Kind
 	axes               chunk.Axes        // as Source.Axes
