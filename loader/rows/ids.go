@@ -8,17 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"maps"
 	"math"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -245,360 +243,68 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 	return ids, name, nil
 }
 
-// How an id names a sample. Lower ones go first: an id that is the key of a sample names no other sample whose path
-// ends in it.
-const (
-	isKey      = iota // it is the key of the sample
-	endsPath          // a path of the sample, or its key, ends in it
-	endsStem          // the same without endings of images
-	endsNumber        // the same for a whole number without the zeros in front that the sample's name has
-	noSample
-)
-
-// idList finds the samples that a list of ids names.
-type idList struct {
-	ids     []string
-	exact   map[string]int32 // the number of an id
-	stems   map[string]int32 // of one that has the ending of an image, without it
-	twins   map[int32]int32  // another id of the same stem
-	best    []uint8          // how each id names its samples
-	first   []string         // the key of the first of these
-	hits    []idHit
-	other   map[int32]string // the key of another sample that an id names as well as its first
-	example string           // the key of the first sample, for errors
-}
-
-// idHit is a sample that an id names in one way.
-type idHit struct {
-	row int64
-	id  int32
-	how uint8
-}
-
-// newIDList returns a list of up to n ids.
-func newIDList(n int) *idList {
-	return &idList{ids: make([]string, 0, n), exact: make(map[string]int32, n), stems: map[string]int32{},
-		twins: map[int32]int32{}, best: slices.Repeat([]uint8{noSample}, n), first: make([]string, n),
-		other: map[int32]string{}}
-}
-
-// indexed returns a list of ids, each once.
-func indexed(ids []string) *idList {
-	list := newIDList(len(ids))
-	for _, id := range ids {
-		if list.ids = append(list.ids, id); !list.index(int32(len(list.ids) - 1)) {
-			list.ids = list.ids[:len(list.ids)-1]
-		}
-	}
-	return list
-}
-
-// index makes an id of the list one that samples are named by, unless another one is the same.
-func (l *idList) index(i int32) bool {
-	id := l.ids[i]
-	if _, twice := l.exact[id]; twice {
-		return false
-	}
-	l.exact[id] = i
-	if stem := magic.WithoutEnding(id); stem != id {
-		if twin, twice := l.stems[stem]; twice {
-			l.twins[i] = twin
-		}
-		l.stems[stem] = i
-	}
-	return true
-}
-
-// stem returns the id that is the same as a text but for the endings of images.
-func (l *idList) stem(text string) (int32, bool) {
-	text = magic.WithoutEnding(text)
-	if i, ok := l.exact[text]; ok {
-		return i, true
-	}
-	i, ok := l.stems[text]
-	return i, ok
-}
-
-// number returns the id that is a whole number without the zeros in front that a text has: "7" of "007.tif".
-func (l *idList) number(text string) (int32, bool) {
-	text = magic.WithoutEnding(text)
-	short := strings.TrimLeft(text, "0")
-	if short == text || strings.Trim(short, "0123456789") != "" {
-		return 0, false
-	}
-	i, ok := l.exact[cmp.Or(short, "0")]
-	return i, ok
-}
-
-// named yields the ids that a text of a sample ends in, from a slash on, the longest first, and how each names the
-// sample whose key is given.
-func (l *idList) named(text, key string) iter.Seq2[int32, uint8] {
-	return func(yield func(int32, uint8) bool) {
-		for end, more := text, true; more; _, end, more = strings.Cut(end, "/") {
-			how := uint8(endsPath)
-			if end == key {
-				how = isKey
-			}
-			i, ok := l.exact[end]
-			if !ok {
-				how = endsStem
-				i, ok = l.stem(end)
-			}
-			if !ok {
-				how = endsNumber
-				i, ok = l.number(end)
-			}
-			if ok && !yield(i, how) {
-				return
-			}
-		}
-	}
-}
-
-// find returns the id that names a text best, and how.
-func (l *idList) find(text string) (int32, uint8) {
-	for i, how := range l.named(text, text) {
-		return i, how
-	}
-	return 0, noSample
-}
-
-// see notes the ids that a text of a sample, its key or the path of a raster, ends in.
-func (l *idList) see(row int64, key, text string) {
-	if row == 0 {
-		l.example = key
-	}
-	for i, how := range l.named(text, key) {
-		l.hit(row, key, i, how)
-	}
-}
-
-func (l *idList) hit(row int64, key string, id int32, how uint8) {
-	switch {
-	case how < l.best[id]:
-		l.best[id], l.first[id] = how, key
-		delete(l.other, id)
-	case how == l.best[id] && key != l.first[id]:
-		l.other[id] = key
-	}
-	l.hits = append(l.hits, idHit{row, id, how})
-}
-
-// check returns an error about ids that name no sample, unless they are dropped, or several.
-func (l *idList) check(list, column string, dropped bool, o resources.Options) error {
+// checkIDs returns an error about ids that name no sample, unless they are dropped, or several.
+func checkIDs(found *join.Join, list, column string, dropped bool, o resources.Options) error {
 	const inColumn = `name the column that holds it (id_column), or several, such as "{scene}_{id}"`
 	way := "write more of the path, or " + inColumn
 	if column != "" {
 		way = fmt.Sprintf("write it as the column %q has it", column)
 	}
-	if err := l.checkNames(way); err != nil {
+	if err := found.Err("ids", way); err != nil {
 		return err
 	}
-	var missing []string
-	for id := range l.ids {
-		if l.best[id] == noSample {
-			missing = append(missing, l.ids[id])
-		}
-	}
+	missing, all := found.Missing()
 	if len(missing) == 0 {
 		return nil
 	}
 	some := fmt.Sprintf("%q", missing[:min(3, len(missing))])
 	if dropped {
-		o.Logger.Warn("ids that name no sample are left out", "ids", list, "missing", len(missing), "of", len(l.ids),
+		o.Logger.Warn("ids that name no sample are left out", "ids", list, "missing", len(missing), "of", all,
 			"such as", some)
 		return nil
 	}
-	if len(missing) == len(l.ids) {
+	if len(missing) == all {
 		columns := ""
 		if strings.EqualFold(path.Ext(list), ".txt") && strings.ContainsAny(missing[0], ",;\t ") {
 			columns = fmt.Sprintf("; if its lines have columns, name one, as in %s::0", list)
-		} else if column == "" && strings.Contains(l.example, "/") {
+		} else if column == "" && strings.Contains(found.Example, "/") {
 			columns = ": " + inColumn
 		}
 		return fault.New(fault.NotFound, "ids", "no id of %s names a sample, such as %s: samples are "+
-			"called like %q%s", list, some, l.example, columns)
+			"called like %q%s", list, some, found.Example, columns)
 	}
 	return fault.New(fault.NotFound, "ids", "%d of %d ids of %s name no sample, such as %s: missing "+
-		"\"drop\" leaves them out", len(missing), len(l.ids), list, some)
-}
-
-// checkNames returns an error about an id that names several samples. way says what to do.
-func (l *idList) checkNames(way string) error {
-	if len(l.other) == 0 {
-		return nil
-	}
-	id := slices.Min(slices.Collect(maps.Keys(l.other)))
-	return fault.New(fault.Corrupt, "ids", "%q names several samples, such as %q and %q: %s", l.ids[id],
-		l.first[id], l.other[id], way)
+		"\"drop\" leaves them out", len(missing), all, list, some)
 }
 
 // listed keeps the samples that the list of a subset names.
 func (s *Selector) listed(ctx context.Context, subset *spec.Subset) error {
 	ids, head, err := readIDs(ctx, subset.IDList, s.options)
-	if err == nil && head != "" {
-		var list *idList
-		if list, err = s.find(ctx, []string{head}, subset.IDColumn); err == nil && list.namesOne() {
+	if err != nil {
+		return err
+	}
+	if head != "" {
+		found, err := s.table.match(ctx, []string{head}, subset.IDColumn, false)
+		if err != nil {
+			return err
+		}
+		if !found.None() && found.Err("", "") == nil {
 			ids = append([]string{head}, ids...)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	if len(ids) > math.MaxInt32 || s.table.N > math.MaxInt32 {
-		return fault.New(fault.Limit, "ids", "%d ids of %d samples", len(ids), s.table.N)
-	}
-	list, err := s.find(ctx, ids, subset.IDColumn)
+	found, err := s.table.match(ctx, ids, subset.IDColumn, false)
 	if err == nil {
-		err = list.check(path.Base(subset.IDList), subset.IDColumn, subset.Missing == spec.MissingDrop, s.options)
+		err = checkIDs(found, path.Base(subset.IDList), subset.IDColumn, subset.Missing == spec.MissingDrop, s.options)
 	}
 	if err != nil {
 		return err
 	}
-	samples := make([]int32, 0, len(list.hits))
-	for _, hit := range list.hits {
-		if hit.how == list.best[hit.id] {
-			samples = append(samples, int32(hit.row))
+	s.Meet(func(yield func(int32) bool) {
+		for row := range found.Matches() {
+			if !yield(row) {
+				return
+			}
 		}
-	}
-	s.Meet(slices.Values(samples))
+	})
 	return nil
-}
-
-// find returns the ids with the samples that they name, by a column or, without one, by their keys and paths.
-func (s *Selector) find(ctx context.Context, ids []string, column string) (*idList, error) {
-	if column != "" {
-		return s.inColumn(ctx, ids, column)
-	}
-	return s.ofSamples(ctx, ids)
-}
-
-// namesOne reports whether a list of one id names a sample, and no other one as well.
-func (l *idList) namesOne() bool { return len(l.hits) > 0 && len(l.other) == 0 }
-
-// inColumn returns the ids with the samples that have them in a column.
-func (s *Selector) inColumn(ctx context.Context, ids []string, name string) (*idList, error) {
-	column, err := s.table.named(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if numeric(column.Kind) {
-		for i := range ids {
-			ids[i] = wholeNumber(ids[i])
-		}
-	}
-	list := indexed(ids)
-	return list, scan(ctx, s.table, name, func(row int64, c *Column, v catalog.Value) error {
-		text := textOf(c.Kind, v)
-		if row == 0 {
-			list.example = text
-		}
-		i, found := list.exact[text]
-		how := uint8(isKey)
-		if !found {
-			how = endsNumber
-			i, found = list.number(text)
-		}
-		if found && !v.Null {
-			list.hit(row, text, i, how)
-		}
-		return nil
-	})
-}
-
-// ofSamples returns the ids with the samples that they name by their keys and the paths of their rasters. If no id
-// names one, the ids may have been written on another machine: they are looked for as moved returns them, also in the
-// folders above the dataset.
-func (s *Selector) ofSamples(ctx context.Context, ids []string) (*idList, error) {
-	list, err := s.see(ctx, ids, false)
-	for cut := 0; err == nil && len(ids) > 0 && len(list.hits) == 0; cut++ {
-		elsewhere := moved(ids, cut)
-		if elsewhere == nil {
-			break
-		}
-		var other *idList
-		if other, err = s.see(ctx, elsewhere, true); err == nil && len(other.hits) > 0 {
-			list = other
-		}
-	}
-	return list, err
-}
-
-// moved returns ids with slashes in place of the separators of Windows, and without the first folders, which all of
-// them must share. Of those that are shared one remains, so that val/1 does not become train/1. It returns nil if there
-// are not so many.
-func moved(ids []string, cut int) []string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = path.Clean(strings.ReplaceAll(id, `\`, "/"))
-	}
-	for range cut {
-		folder, _, _ := strings.Cut(out[0], "/")
-		for i, id := range out {
-			first, rest, within := strings.Cut(id, "/")
-			if !within || first != folder || !strings.Contains(rest, "/") {
-				return nil
-			}
-			out[i] = rest
-		}
-	}
-	return out
-}
-
-// moved returns a list with the ids that the function moved makes of these. Empty ids stay. It returns nil if all are
-// empty, or if two become the same.
-func (l *idList) moved(cut int) *idList {
-	var some []string
-	for _, id := range l.ids {
-		if id != "" {
-			some = append(some, id)
-		}
-	}
-	if len(some) == 0 {
-		return nil
-	}
-	if some = moved(some, cut); some == nil {
-		return nil
-	}
-	out := newIDList(len(l.ids))
-	for i, id := range l.ids {
-		if id == "" {
-			out.ids = append(out.ids, "")
-			continue
-		}
-		out.ids, some = append(out.ids, some[0]), some[1:]
-		if !out.index(int32(i)) {
-			return nil
-		}
-	}
-	return out
-}
-
-// see returns the ids with the samples that they name by their keys, by the paths that the dataset has for their
-// rasters and, with whole, by the whole paths of these.
-func (s *Selector) see(ctx context.Context, ids []string, whole bool) (*idList, error) {
-	list := indexed(ids)
-	return list, s.table.Keys(ctx, func(row int64, key string) error {
-		list.see(row, key, key)
-		for i := range s.table.Fields {
-			field := &s.table.Fields[i]
-			if field.Kind != catalog.Raster || field.Value == nil || s.table.Array {
-				continue
-			}
-			file, err := field.Value(ctx, row)
-			if err != nil {
-				return err
-			}
-			if file.Text != "" && file.Text != key {
-				list.see(row, key, file.Text)
-			}
-			if !whole || file.Text == "" {
-				continue
-			}
-			if asset, err := field.Asset(ctx, row); err == nil {
-				list.see(row, key, cmp.Or(asset.Member, asset.URI))
-			}
-		}
-		return ctx.Err()
-	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/crs/lonlat"
+	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -141,31 +142,33 @@ func (s *Selector) Apply(ctx context.Context, subset *spec.Subset) error {
 // another run may have had another field first.
 func (s *Selector) without(ctx context.Context, ids []string) error {
 	s.init()
-	found := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		found[id] = false
-	}
-	drop := func(row int64, id string) error {
-		if _, bad := found[id]; bad {
-			s.Keep[row], found[id] = false, true
+	bad, found := join.New(ids), make([]bool, len(ids))
+	drop := func(row int64, _, name string) (enough bool) {
+		i, ok := bad.Find(name)
+		if ok {
+			s.Keep[row], found[i] = false, true
 		}
-		return nil
+		return false
 	}
-	if err := cmp.Or(s.table.ScanIDs(ctx, drop), s.table.Keys(ctx, drop)); err != nil {
+	keys, _, err := s.table.keyColumn(ctx, "")
+	if err == nil {
+		err = s.table.called(ctx, &keys, true, false, drop)
+	}
+	if err == nil {
+		err = s.table.ScanIDs(ctx, func(row int64, id string) error {
+			drop(row, id, id)
+			return nil
+		})
+	}
+	if err != nil {
 		return err
 	}
-	for _, field := range s.table.Fields {
-		for row := int64(0); row < s.table.N && field.Kind == catalog.Raster && !s.table.Array; row++ {
-			path, err := field.Value(ctx, row)
-			if err == nil {
-				err = cmp.Or(drop(row, path.Text), ctx.Err())
-			}
-			if err != nil {
-				return err
-			}
+	var absent []string
+	for i, id := range ids {
+		if first, ok := bad.Find(id); ok && !found[first] {
+			absent = append(absent, ids[i])
 		}
 	}
-	absent := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return found[id] })
 	if len(absent) > 0 {
 		s.options.Logger.Warn("bad names samples that the dataset does not have", "ids", len(absent), "of", len(ids),
 			"such as", absent[0])
@@ -192,7 +195,7 @@ func (s *Selector) matched(ctx context.Context, t *Match, drop bool) error {
 		return nil
 	}
 	var names []string
-	column, err := s.table.keyColumn(ctx, t.On)
+	column, _, err := s.table.keyColumn(ctx, t.On)
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,12 @@
 package rows
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"path"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
@@ -133,7 +129,7 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 	hash := digest.New()
 	_, _ = hash.WriteString(t.Fingerprint)
 	for _, s := range sides {
-		if err := s.match(ctx, t); err != nil {
+		if err := s.find(ctx, t); err != nil {
 			return fault.WithFile(InPart(err, "tables"), s.Path)
 		}
 		t.matches = append(t.matches, &s.Match)
@@ -195,158 +191,52 @@ func sideOf(ctx context.Context, own func(context.Context, string) (Column, erro
 	return found, nil
 }
 
-// idColumn is the column of patterns that tells samples apart. Datasets without it have the samples' keys there.
-const idColumn = "id"
-
-// keyColumn returns the column by which tables are joined.
-func (t *Table) keyColumn(ctx context.Context, name string) (Column, error) {
-	column, err := t.named(ctx, name)
-	if name != idColumn || fault.KindOf(err) != fault.NotFound {
-		return column, err
-	}
-	return Column{Kind: catalog.Text,
-		Scan: func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-			return t.Keys(ctx, func(row int64, key string) error { return visit(row, catalog.Value{Text: key}) })
-		}}, nil
-}
-
-// match finds the row of the table for each sample.
-func (s *side) match(ctx context.Context, t *Table) error {
-	if n := max(t.N, s.table.Len()); n > math.MaxInt32 {
-		return fault.New(fault.Limit, "", "%d rows", n)
-	}
+// find finds the row of the table for each sample. Two rows with one key are Corrupt.
+func (s *side) find(ctx context.Context, t *Table) error {
 	if err := budget.Grow(ctx, 4*t.N); err != nil {
 		return err
 	}
-	ours, err := t.keyColumn(ctx, s.On)
+	keys, err := s.keys(ctx)
 	if err != nil {
 		return err
 	}
-	list, err := s.keys(ctx, ours.Kind)
-	if err == nil {
-		err = s.find(ctx, ours, list)
-	}
-	// If no key is a sample's, they may be whole paths, also of another machine, as the ids of lists may be.
-	if err == nil && len(list.hits) == 0 {
-		ours = t.whole(ctx, ours)
-	}
-	for cut := 0; err == nil && len(list.hits) == 0; cut++ {
-		elsewhere := list.moved(cut)
-		if elsewhere == nil {
-			break
-		}
-		if err = s.find(ctx, ours, elsewhere); len(elsewhere.hits) > 0 {
-			list = elsewhere
-		}
-	}
+	found, err := t.match(ctx, keys, s.On, true)
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(list.ids, func(key string) bool { return key != "" }); i >= 0 {
-		s.example = list.ids[i]
+	if twice := found.Twice(); len(twice) > 0 {
+		return fault.New(fault.Corrupt, "column "+s.Column, "several rows have the key %q%s: a table "+
+			"has one row for each key", twice[:min(3, len(twice))], []string{"", ", and there are more"}[len(twice)/4])
+	}
+	err = found.Err("column "+s.Column, "name the samples by a column that tells them apart, such as path")
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(keys, func(key string) bool { return key != "" }); i >= 0 {
+		s.example = keys[i]
 	}
 	s.row = slices.Repeat([]int32{-1}, int(t.N))
-	for _, hit := range list.hits {
-		if hit.how == list.best[hit.id] {
-			s.row[hit.row] = hit.id
-		}
+	for row, key := range found.Matches() {
+		s.row[row] = key
 	}
 	return nil
 }
 
-// whole returns a column with the folders above the dataset in front, if it has paths of rasters below it, as the first
-// row tells.
-func (t *Table) whole(ctx context.Context, ours Column) Column {
-	above := ""
-	err := ours.Scan(ctx, func(_ int64, v catalog.Value) error {
-		for i := range t.Fields {
-			field := &t.Fields[i]
-			if above != "" || v.Text == "" || field.Kind != catalog.Raster || field.Asset == nil || t.Array {
-				continue
-			}
-			if asset, err := field.Asset(ctx, 0); err == nil {
-				above, _ = strings.CutSuffix(cmp.Or(asset.Member, asset.URI), "/"+v.Text)
-			}
-		}
-		return errEnough
-	})
-	if !errors.Is(err, errEnough) || above == "" {
-		return ours
-	}
-	whole := ours
-	whole.Scan = func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-		return ours.Scan(ctx, func(row int64, v catalog.Value) error {
-			if !v.Null {
-				v.Text = above + "/" + v.Text
-			}
-			return visit(row, v)
-		})
-	}
-	return whole
-}
-
-// find finds the keys of the table in the column of the dataset.
-func (s *side) find(ctx context.Context, ours Column, list *idList) error {
-	var clash error
-	err := ours.Scan(ctx, func(row int64, v catalog.Value) error {
-		key := textOf(ours.Kind, v)
-		i, how := list.find(key)
-		if twin, twice := list.twins[i]; twice && how == endsStem {
-			clash = fault.New(fault.Corrupt, "column "+s.Column, "%q and %q are both the sample %q: leave out one, or "+
-				"match by a column that has the ending, such as path", list.ids[twin], list.ids[i], key)
-		}
-		if how != noSample && !v.Null {
-			list.hit(row, key, i, how)
-		}
-		return nil
-	})
-	if err = cmp.Or(err, clash); err == nil {
-		err = list.checkNames("name the samples by a column that tells them apart")
-	}
-	return err
-}
-
-// keys reads the keys of the table, whose numbers are its rows. Where ours, the keys of samples, are numbers, text
-// that is a whole one becomes it. Two rows with one key are Corrupt.
-func (s *side) keys(ctx context.Context, ours catalog.Kind) (*idList, error) {
-	list, rows := newIDList(int(s.table.Len())), 0
-	var twice []string
+// keys reads the keys of the table, whose numbers are its rows; "" for null.
+func (s *side) keys(ctx context.Context) (keys []string, err error) {
 	column, err := joinColumns(ctx, s.Column, func(ctx context.Context, name string) (Column, error) {
 		return catalogColumn(ctx, s.table, name)
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = column.Scan(ctx, func(_ int64, v catalog.Value) error {
-		key := textOf(column.Kind, v)
-		if numeric(ours) {
-			key = wholeNumber(key)
+	keys = make([]string, 0, s.table.Len())
+	return keys, column.Scan(ctx, func(_ int64, v catalog.Value) error {
+		if keys = append(keys, ""); !v.Null {
+			keys[len(keys)-1] = textOf(column.Kind, v)
 		}
-		if v.Null {
-			key = ""
-		}
-		if list.ids = append(list.ids, key); key != "" && !list.index(int32(rows)) && len(twice) < 4 {
-			twice = append(twice, key)
-		}
-		rows++
 		return nil
 	})
-	if err == nil && len(twice) > 0 {
-		err = fault.New(fault.Corrupt, "column "+s.Column, "several rows have the key %q%s: a table "+
-			"has one row for each key", twice[:min(3, len(twice))], []string{"", ", and there are more"}[len(twice)/4])
-	}
-	return list, err
-}
-
-// numeric reports whether a column has numbers: pandas makes floats of integers in a column with a gap.
-func numeric(kind catalog.Kind) bool { return kind == catalog.Int || kind == catalog.Float }
-
-// wholeNumber returns an integer in its shortest form, and other text as it is.
-func wholeNumber(text string) string {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return strconv.FormatInt(n, 10)
-	}
-	return text
 }
 
 // column returns a column of the table, with a row for each sample.

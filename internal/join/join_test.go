@@ -1,0 +1,262 @@
+package join
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// ends returns a path and what follows each of its slashes.
+func ends(path string) (out []string) {
+	parts := strings.Split(path, "/")
+	for i := range parts {
+		out = append(out, strings.Join(parts[i:], "/"))
+	}
+	return out
+}
+
+// stemOf returns a path without its ending, as the documentation says it.
+func stemOf(name string) string {
+	name = strings.ReplaceAll(name, `\`, "/")
+	for _, ending := range []string{".tif", ".png"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
+// found is a name that has an end of a text, and how: "a", its number; "b", its stem; "c", its path; and "d", its key.
+type found struct{ name, how string }
+
+// slow returns the names that the ends of a text have, by maps of strings.
+func slow(list []string, key, text string) (out []found) {
+	names, stems := map[string]bool{}, map[string]string{}
+	for _, name := range list {
+		names[name], stems[stemOf(name)] = true, name
+	}
+	for _, end := range ends(text) {
+		stem := stemOf(end)
+		short := strings.TrimLeft(stem, "0")
+		if _, err := strconv.Atoi(stem); err == nil && short == "" {
+			short = "0"
+		}
+		_, err := strconv.Atoi(stem)
+		switch {
+		case names[end] && end == key:
+			out = append(out, found{end, "d"})
+		case names[end]:
+			out = append(out, found{end, "c"})
+		case names[stem]:
+			out = append(out, found{stem, "b"})
+		case stems[stem] != "":
+			out = append(out, found{stems[stem], "b"})
+		case err == nil && short != stem && names[short]:
+			out = append(out, found{short, "a"})
+		}
+	}
+	return out
+}
+
+// draw returns paths, all different, some of which end in others, differ in their endings, or are numbers.
+func draw(random *rand.Rand, n int) (out []string) {
+	for range n {
+		var parts []string
+		for range 1 + random.IntN(3) {
+			parts = append(parts, []string{"a", "b", "ab", "007", "7", "0", "00", "!"}[random.IntN(8)])
+		}
+		name := strings.Join(parts, []string{"/", "/", "/", `\`}[random.IntN(4)]) +
+			[]string{"", "", ".tif", ".png", ".json"}[random.IntN(5)]
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// TestNamesAsSlow compares the names that mean a sample with those of maps of strings, and the samples that names mean.
+func TestNamesAsSlow(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		list, samples := draw(random, 1+random.IntN(8)), draw(random, 1+random.IntN(8))
+		stems := map[string]bool{}
+		list = slices.DeleteFunc(list, func(name string) bool { // see TestErrors
+			twin := stems[stemOf(name)]
+			stems[stemOf(name)] = true
+			return twin
+		})
+		joined, best := Of(New(list)), map[string]string{}
+		for i := range samples {
+			samples[i] = strings.ReplaceAll(samples[i], `\`, "/")
+			joined.AddAll(int64(i), samples[i], samples[i])
+			for _, f := range slow(list, samples[i], samples[i]) {
+				best[f.name] = max(best[f.name], f.how)
+			}
+		}
+		var want, got, missing []string
+		several := false
+		for _, name := range list {
+			keys := map[string]bool{}
+			for row, key := range samples {
+				if slices.Contains(slow(list, key, key), found{name, best[name]}) {
+					want, keys[key] = append(want, fmt.Sprint(row, " ", name)), true
+				}
+			}
+			if several = several || len(keys) > 1; best[name] == "" {
+				missing = append(missing, name)
+			}
+		}
+		for row, name := range joined.Matches() {
+			got = append(got, fmt.Sprint(row, " ", list[name]))
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		lacks, all := joined.Missing()
+		if err := joined.Err("", ""); !slices.Equal(want, got) || (err != nil) != several || all != len(list) ||
+			!slices.Equal(lacks, missing) {
+			t.Fatalf("%q of %q: %q, want %q; %q are missing, want %q; %v", list, samples, got, want, lacks, missing,
+				err)
+		}
+		for _, key := range samples {
+			nearest := found{}
+			for _, f := range slow(list, key, key) {
+				if f.how > min(nearest.how, "c") {
+					nearest = f
+				}
+			}
+			m, ok := joined.Best(key, key)
+			if ok != (nearest.name != "") || ok && list[m.Name] != nearest.name || m.Several {
+				t.Fatalf("%q of %q: %+v, want %q", key, list, m, nearest)
+			}
+		}
+	}
+}
+
+// TestApartAsSlow compares the name that is found for a text with a look at how many of their last parts all have in
+// common with it, or without endings if none has one.
+func TestApartAsSlow(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 20000 {
+		list, text := draw(random, 1+random.IntN(8)), strings.ReplaceAll(draw(random, 1)[0], `\`, "/")
+		names, want := Apart(list), []string(nil)
+		for _, form := range []func(string) string{func(name string) string { return name }, stemOf} {
+			most := 1
+			for _, name := range list {
+				same, first := 0, ends(form(name))
+				for _, end := range ends(form(text)) {
+					if slices.Contains(first, end) && end != "" {
+						same = max(same, len(ends(end)))
+					}
+				}
+				if same > most {
+					most, want = same, nil
+				}
+				if same == most {
+					want = append(want, name)
+				}
+			}
+			if want != nil {
+				// A name that is the end of the text is nearer than one with more in front.
+				whole := slices.DeleteFunc(slices.Clone(want), func(name string) bool {
+					return len(ends(form(name))) > most
+				})
+				if len(whole) > 0 {
+					want = whole
+				}
+				break
+			}
+		}
+		m, ok := names.Best(text, text)
+		if want == nil && m.Near < stem { // a number
+			continue
+		}
+		if ok != (want != nil) || !slices.Contains(want, list[m.Name]) || m.Several != (len(want) > 1) {
+			t.Fatalf("%q of %q: %+v, want %q", text, list, m, want)
+		}
+	}
+}
+
+// TestElsewhere: names of another machine are told by the folders that not all of them share, and by one more.
+func TestElsewhere(t *testing.T) {
+	for _, c := range []struct{ names, samples, want string }{
+		{"/home/me/a/1.tif /home/me/b/2.tif", "/data/a/1.tif /data/b/2.tif", "0 1"},
+		{`C:\set\a\1.tif C:\set\a\2.tif`, "/data/a/2.tif /data/b/2.tif", "- 0"},
+		{"/home/val/1.tif", "/data/train/1.tif /data/val/1.tif", "1"},
+		{"/r/x/a/7.tif /r/x/b/8.tif", "/q/x/a/7.tif /q/y/a/7.tif /q/b/8.tif", "0 2"},
+		{"./a/1 ./b/2", "a/1.tif b/2.tif", "0 1"},
+		{"1 2", "a/1 a/3", "0 -"},
+		{"a//1 a/1", "a/1", "nil"},
+	} {
+		names := New(strings.Fields(c.names)).Elsewhere()
+		got := "nil"
+		if names != nil {
+			joined := Of(names)
+			for row, path := range strings.Fields(c.samples) {
+				joined.AddAll(int64(row), path, path)
+			}
+			mine := slices.Repeat([]string{"-"}, len(names.list))
+			for row, name := range joined.Matches() {
+				mine[name] = fmt.Sprint(row)
+			}
+			got = strings.Join(mine, " ")
+		}
+		if got != c.want {
+			t.Errorf("%s of %s: %s, want %s", c.names, c.samples, got, c.want)
+		}
+	}
+	if New([]string{"", ""}).Elsewhere() != nil {
+		t.Error("no names are elsewhere")
+	}
+}
+
+// TestErrors: a name that means several samples, a sample that several names mean, and names that come twice are told.
+func TestErrors(t *testing.T) {
+	joined := Of(New([]string{"1.tif", "2.png", "2.jpg", "1.tif", "x"}))
+	if got := joined.Twice(); !slices.Equal(got, []string{"1.tif"}) {
+		t.Errorf("twice: %q", got)
+	}
+	joined.AddAll(0, "a/1.tif", "a/1.tif")
+	if err := joined.Err("ids", "way"); err != nil {
+		t.Error(err)
+	}
+	joined.AddAll(1, "b/1.tif", "b/1.tif")
+	if err := joined.Err("ids", "way"); fault.KindOf(err) != fault.Corrupt ||
+		!strings.Contains(err.Error(), `"1.tif" names several samples, such as "a/1.tif" and "b/1.tif": way`) {
+		t.Error(err)
+	}
+	joined.AddBest(2, "2.tif", "2.tif")
+	if err := joined.Err("ids", "way"); fault.KindOf(err) != fault.Corrupt ||
+		!strings.Contains(err.Error(), `"2.png" and "2.jpg" are both the sample "2.tif": way`) {
+		t.Error(err)
+	}
+	if missing, all := joined.Missing(); !slices.Equal(missing, []string{"2.jpg", "x"}) || all != 4 {
+		t.Error(missing, all)
+	}
+}
+
+// TestMemoryOfNames: a name takes at most 32 bytes beside its text, and 64 if its ending counts.
+func TestMemoryOfNames(t *testing.T) {
+	const n = 1 << 20
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("%07d.tif", i)
+	}
+	used := func() int64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapAlloc)
+	}
+	before := used()
+	names := New(list)
+	exact := used() - before
+	names.Best("none", "none")
+	if both := used() - before; exact > 32*n || both > 64*n {
+		t.Errorf("%d bytes of a name, %d with endings", exact/n, both/n)
+	}
+	runtime.KeepAlive(names)
+}

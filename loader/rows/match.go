@@ -1,0 +1,115 @@
+package rows
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/join"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// idColumn is the column of patterns that tells samples apart. Datasets without it have the samples' keys there.
+const idColumn = "id"
+
+// keyColumn returns the column by which samples are named, and whether it has the keys of the samples: "" has, and
+// idColumn if the dataset lacks it.
+func (t *Table) keyColumn(ctx context.Context, name string) (c Column, keys bool, err error) {
+	if name != "" {
+		if c, err = t.named(ctx, name); name != idColumn || fault.KindOf(err) != fault.NotFound {
+			return c, false, err
+		}
+	}
+	return Column{Kind: catalog.Text,
+		Scan: func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+			return t.Keys(ctx, func(row int64, key string) error { return visit(row, catalog.Value{Text: key}) })
+		}}, true, nil
+}
+
+// called visits what each sample is called, until visit says that it is enough: its key, which is its value in a
+// column, and, with paths, the paths of its rasters as the dataset has them. With whole it visits whole paths, too: of
+// all rasters where the column has the keys of samples, and else of those whose path ends in the value.
+func (t *Table) called(ctx context.Context, c *Column, paths, whole bool,
+	visit func(row int64, key, text string) (enough bool)) error {
+	return c.Scan(ctx, func(row int64, v catalog.Value) error {
+		if v.Null {
+			return nil
+		}
+		key := textOf(c.Kind, v)
+		enough := visit(row, key, key) || !paths && !whole || t.Array
+		for i := 0; i < len(t.Fields) && !enough; i++ {
+			field := &t.Fields[i]
+			if field.Kind != catalog.Raster || field.Value == nil {
+				continue
+			}
+			file, err := field.Value(ctx, row)
+			if err != nil {
+				return err
+			}
+			if paths && file.Text != "" && file.Text != key {
+				enough = visit(row, key, file.Text)
+			}
+			if enough || !whole || file.Text == "" {
+				continue
+			}
+			if asset, err := field.Asset(ctx, row); err == nil {
+				if path := cmp.Or(asset.Member, asset.URI); paths || strings.HasSuffix(path, "/"+key) {
+					enough = visit(row, key, path)
+				}
+			}
+		}
+		return ctx.Err()
+	})
+}
+
+// match joins names with the samples by a column. If no name means a sample, the names may have been written on another
+// machine, and may have the folders above the dataset. With best each sample has one name.
+func (t *Table) match(ctx context.Context, names []string, column string, best bool) (*join.Join, error) {
+	if t.N > math.MaxInt32 || len(names) > math.MaxInt32 {
+		return nil, fault.New(fault.Limit, "", "%d names of %d samples", len(names), t.N)
+	}
+	c, keys, err := t.keyColumn(ctx, column)
+	if err != nil {
+		return nil, err
+	}
+	if numeric(c.Kind) {
+		for i, name := range names {
+			names[i] = wholeNumber(name)
+		}
+	}
+	found := join.Of(join.New(names))
+	for list, whole := found.Names, false; list != nil; list, whole = list.Elsewhere(), true {
+		other := join.Of(list)
+		err := t.called(ctx, &c, keys, whole, func(row int64, key, text string) (enough bool) {
+			if best {
+				return other.AddBest(row, key, text)
+			}
+			other.AddAll(row, key, text)
+			return false
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !whole || !other.None() {
+			found = other
+		}
+		if whole || !other.None() {
+			break
+		}
+	}
+	return found, nil
+}
+
+// numeric reports whether a column has numbers: pandas makes floats of integers in a column with a gap.
+func numeric(kind catalog.Kind) bool { return kind == catalog.Int || kind == catalog.Float }
+
+// wholeNumber returns an integer in its shortest form, and other text as it is.
+func wholeNumber(text string) string {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	return text
+}
