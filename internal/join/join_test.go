@@ -3,6 +3,7 @@ package join
 import (
 	"fmt"
 	"math/rand/v2"
+	"path"
 	"runtime"
 	"slices"
 	"strconv"
@@ -216,8 +217,9 @@ func TestElsewhere(t *testing.T) {
 // TestErrors: a name that means several samples, a sample that several names mean, and names that come twice are told.
 func TestErrors(t *testing.T) {
 	joined := Of(New([]string{"1.tif", "2.png", "2.jpg", "1.tif", "x"}))
-	if got := joined.Twice(); !slices.Equal(got, []string{"1.tif"}) {
-		t.Errorf("twice: %q", got)
+	if err := joined.Unique("id"); fault.KindOf(err) != fault.Corrupt ||
+		!strings.Contains(err.Error(), `column id: several rows have the key ["1.tif"]: a table`) {
+		t.Error(err)
 	}
 	joined.AddAll(0, "a/1.tif", "a/1.tif")
 	if err := joined.Err("ids", "way"); err != nil {
@@ -235,6 +237,42 @@ func TestErrors(t *testing.T) {
 	}
 	if missing, all := joined.Missing(); !slices.Equal(missing, []string{"2.jpg", "x"}) || all != 4 {
 		t.Error(missing, all)
+	}
+}
+
+// TestRowsOf: a row belongs to the files that have its key, with or without any ending, and to others that have it as
+// nearly as any.
+func TestRowsOf(t *testing.T) {
+	stem := func(file string) string { return strings.TrimSuffix(file, path.Ext(file)) }
+	for _, c := range []struct{ keys, files, want, says string }{
+		{"a a.tif - b -", "a a.tif b.tif", "0 1 3", ""},
+		{"a b", "a.v1.json b.txt c", "-1 1 -1", `has neither "a.v1.json" nor "a.v1", and none for 1 more files`},
+		{"a", "a a.tif a.png", "0 0 0", ""},
+		{"003.v2 002 sub/002.tif", "sub/002.tif sub/003.v2.tif x/002.tif", "2 0 1", ""},
+		{"a.png", "a.png a.tif", "0 -1", `has neither "a.tif" nor "a"`},
+		{"a.png", "a.tif x", "0 -1", `has no "x"`},
+		{"a.png a.jpg", "a.tif", "-1", `neither "a.tif" nor "a"`},
+		{"7", "007.tif 07.txt", "0 0", ""},
+		{"7", "007.tif 7.tif", "-1 0", `"007.tif"`},
+	} {
+		keys := strings.Fields(c.keys)
+		for i, key := range keys {
+			keys[i] = strings.Trim(key, "-")
+		}
+		rows := New(keys).RowsOf(strings.Fields(c.files), stem)
+		err := rows.Err("id", "files")
+		if got := strings.Trim(fmt.Sprint(rows.Of), "[]"); got != c.want || (err != nil) != (c.says != "") ||
+			err != nil && (fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s of %s: %s, want %s: %v", c.files, c.keys, got, c.want, err)
+		}
+		used := map[string]bool{}
+		for row := range strings.FieldsSeq(c.want) {
+			used[row] = row != "-1"
+		}
+		delete(used, "-1")
+		if got := rows.Unused(len(keys)); got != len(keys)-len(used) {
+			t.Errorf("%s of %s: %d unused", c.files, c.keys, got)
+		}
 	}
 }
 

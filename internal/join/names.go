@@ -25,7 +25,7 @@ type Names struct {
 	apart bool // the last part of a name suffices
 	exact *index
 	loose func() *index
-	twice []string
+	twice []string // the first names that come several times, up to four
 }
 
 // Near says how near a name is to a sample: larger is nearer, and 0 is not the sample.
@@ -98,8 +98,14 @@ func (n *Names) put(x *index, i int32, text string) (first bool) {
 	return first
 }
 
-// Twice returns the first names, up to four, that come several times.
-func (n *Names) Twice() []string { return n.twice }
+// Unique returns an error if a key comes several times in a column of a table.
+func (n *Names) Unique(column string) error {
+	if len(n.twice) == 0 {
+		return nil
+	}
+	return fault.New(fault.Corrupt, "column "+column, "several rows have the key %q%s: a table has one row for each "+
+		"key", n.twice[:min(3, len(n.twice))], []string{"", ", and there are more"}[len(n.twice)/4])
+}
 
 // At returns the name with a number.
 func (n *Names) At(i int32) string { return n.list[i] }

@@ -204,9 +204,8 @@ func (s *side) find(ctx context.Context, t *Table) error {
 	if err != nil {
 		return err
 	}
-	if twice := found.Twice(); len(twice) > 0 {
-		return fault.New(fault.Corrupt, "column "+s.Column, "several rows have the key %q%s: a table "+
-			"has one row for each key", twice[:min(3, len(twice))], []string{"", ", and there are more"}[len(twice)/4])
+	if err := found.Unique(s.Column); err != nil {
+		return err
 	}
 	err = found.Err("column "+s.Column, "name the samples by a column that tells them apart, such as path")
 	if err != nil {

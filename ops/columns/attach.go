@@ -9,7 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/internal/rowkey"
+	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/build"
@@ -77,22 +77,27 @@ func (a *Attach) match(ctx context.Context, t *tables.Table, on string, samples 
 	if err != nil {
 		return nil, err
 	}
-	match := keys.Match()
-	rows := make([]int, len(samples))
-	for i := range samples {
-		if rows[i] = -1; !samples[i].Padding {
-			rows[i] = int(match.Row(samples[i].ID))
+	ids, rows := make([]string, 0, len(samples)), slices.Repeat([]int{-1}, len(samples))
+	for _, sample := range samples {
+		if !sample.Padding {
+			ids = append(ids, sample.ID)
 		}
 	}
-	a.Unmatched, a.Unused = match.Counts(int64(t.Len()))
-	if a.Left {
+	found, k := keys.RowsOf(ids, stem), 0
+	for i := range samples {
+		if !samples[i].Padding {
+			rows[i] = int(found.Of[k])
+			k++
+		}
+	}
+	if a.Unmatched, a.Unused = found.Unmatched, found.Unused(t.Len()); a.Left {
 		return rows, nil
 	}
-	return rows, match.Err()
+	return rows, found.Err(on, "samples")
 }
 
-// keysOf returns the rows by the values of a column.
-func keysOf(ctx context.Context, t *tables.Table, on string) (*rowkey.Index, error) {
+// keysOf returns the values of a column, which name the rows. Two rows with the same value are Corrupt.
+func keysOf(ctx context.Context, t *tables.Table, on string) (*join.Names, error) {
 	values, err := t.Column(ctx, on)
 	if err != nil {
 		return nil, err
@@ -101,20 +106,18 @@ func keysOf(ctx context.Context, t *tables.Table, on string) (*rowkey.Index, err
 		return nil, fault.New(fault.Unsupported, "column "+on,
 			"is of type %v, which cannot name samples", values.Type())
 	}
-	keys := rowkey.New(on, "samples", stem)
-	for i := range values.Len() {
-		if values.Null(i) {
-			continue
-		}
-		key := string(values.AppendCast(nil, i))
-		if values.Kind() == tables.String {
-			key = values.Str(i)
-		}
-		if err := keys.Add(int64(i), key); err != nil {
-			return nil, err
+	keys := make([]string, values.Len())
+	for i := range keys {
+		switch {
+		case values.Null(i):
+		case values.Kind() == tables.String:
+			keys[i] = values.Str(i)
+		default:
+			keys[i] = string(values.AppendCast(nil, i))
 		}
 	}
-	return keys, nil
+	names := join.New(keys)
+	return names, names.Unique(on)
 }
 
 // stem returns an id without an extension.

@@ -103,7 +103,7 @@ func TestIndexResumes(t *testing.T) {
 // files without a partner.
 func TestIndexJoins(t *testing.T) {
 	workplace(t)
-	testfile.Write(t, "few.csv", []byte("id,label\na,1\nsub/c,2\n"))
+	testfile.Write(t, "few.csv", []byte("id,label\na,1\nother/c,2\n"))
 	index := func(args ...string) result {
 		return chaski(t.Context(), append([]string{
 			"index", "--format", "parquet", "-o", "j.parquet", "chips",

@@ -76,7 +76,7 @@ func TestPackWithMetadata(t *testing.T) {
 		says string
 	}{
 		{[]string{"--metadata", at("few.csv"), at("in")}, 1, `nor "a", and none for 1 more samples: not`},
-		{[]string{"--metadata", at("twice.csv"), at("in")}, 1, `rows 0 and 1 both have "a": corrupt`},
+		{[]string{"--metadata", at("twice.csv"), at("in")}, 1, `several rows have the key ["a"]: a table`},
 		{[]string{"--metadata", at("few.csv"), "--on", "x", at("in")}, 1, `no column "x"`},
 		{[]string{"--metadata", at("about.txt"), at("in")}, 1, "about.txt"},
 		{[]string{"--collection", at("few.csv"), at("in")}, 1,

@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/format/tables/texts"
-	"github.com/chaski-eo/chaski/internal/rowkey"
+	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
@@ -63,28 +63,34 @@ func (l *Listing) join(ctx context.Context) error {
 	if column.Kind == catalog.Float {
 		return fault.New(fault.Unsupported, "column "+on, "holds floats, which cannot name files")
 	}
-	keys := rowkey.New(on, "files", stem)
+	keys := make([]string, l.table.Rows())
 	err = column.Scan(ctx, func(row int64, v columns.Cell) error {
 		switch {
 		case v.Null:
-			return nil
 		case column.Kind == catalog.Int:
-			return keys.Add(row, strconv.FormatInt(v.Int, 10))
+			keys[row] = strconv.FormatInt(v.Int, 10)
+		default:
+			keys[row] = string(v.Text)
 		}
-		return keys.Add(row, string(v.Text))
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	match := keys.Match()
-	for _, f := range l.files[0] {
-		l.rows = append(l.rows, match.Row(f.uri))
+	names := join.New(keys)
+	if err := names.Unique(on); err != nil {
+		return err
 	}
-	l.o.Counts.Unmatched, l.o.Counts.Unused = match.Counts(l.table.Rows())
+	uris := make([]string, len(l.files[0]))
+	for i, f := range l.files[0] {
+		uris[i] = f.uri
+	}
+	found := names.RowsOf(uris, stem)
+	l.rows, l.o.Counts.Unmatched, l.o.Counts.Unused = found.Of, found.Unmatched, found.Unused(len(keys))
 	if l.o.Join.Left {
 		return nil
 	}
-	return match.Err()
+	return found.Err(on, "files")
 }
 
 // stem returns the name of a file without directory and extension.
