@@ -93,13 +93,13 @@ func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, share
 		add(NameColumn, stem)
 	}
 	if first >= 0 {
-		t.nameByPattern(uris, files[first], func(uri string) string { return t.below(uri, shared) })
+		t.nameByPattern(uris, *files[first], func(uri string) string { return t.below(uri, shared) })
 	}
 }
 
 // nameByPattern makes a column of each name of a pattern, and the keys of the samples. below returns the part of a URI
 // that it matches.
-func (t *Table) nameByPattern(uris *columns.Column, leading *matched, below func(uri string) string) {
+func (t *Table) nameByPattern(uris *columns.Column, leading matched, below func(uri string) string) {
 	made := func(of func(values []string) string) *columns.Column {
 		return columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
 			values, ok, _ := leading.pattern.Match(below(string(c.Text)), nil)
@@ -154,7 +154,7 @@ func (t *Table) nameAsListed(uris *columns.Column) error {
 		t.keys = paths
 		return nil
 	}
-	t.nameByPattern(uris, files[first], below)
+	t.nameByPattern(uris, *files[first], below)
 	maps.DeleteFunc(t.pathed, func(name string, _ *columns.Column) bool { return t.table.Has(name) })
 	return nil
 }

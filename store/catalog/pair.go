@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,27 +13,20 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 )
 
-// matched are the files that the pattern of a field matches.
+// matched are the files that the pattern of a field matches. Their keys are the values of its names.
 type matched struct {
+	join.Field
 	pattern *listing.Pattern
-	keys    []string         // of each file, in the order of rows: the values of its names, joined by keySeparator
-	rows    []int64          // of the files
-	byKey   map[string]int64 // the rows, once index has made it
-	order   []int            // of the values of the pattern, as they stand in keys: as the names of the leading pattern
-	names   []int            // of the names of the leading pattern, those that this one has; nil: all
-	beside  bool             // the files are not rasters of the dataset, and have rows of their own
+	order   []int // of the values of the pattern, as they stand in keys: as the names of the leading pattern
 }
-
-// keySeparator joins the values of several names: no value has a slash.
-const keySeparator = "/"
 
 // keyOf returns the key of the values of the pattern's names.
 func (m *matched) keyOf(values []string) string {
@@ -49,24 +41,11 @@ func (m *matched) keyOf(values []string) string {
 	key.Grow(size)
 	for i, k := range m.order {
 		if i > 0 {
-			key.WriteString(keySeparator)
+			key.WriteString(join.Separator)
 		}
 		key.WriteString(values[k])
 	}
 	return key.String()
-}
-
-// row returns the row of the file of a sample, whose key is of the leading pattern.
-func (m *matched) row(sample string) (row int64, key string, ok bool) {
-	if key = sample; m.names != nil {
-		values, own := strings.Split(sample, keySeparator), make([]string, len(m.names))
-		for i, k := range m.names {
-			own[i] = values[k]
-		}
-		key = strings.Join(own, keySeparator)
-	}
-	row, ok = m.byKey[key]
-	return row, key, ok
 }
 
 // parsePatterns parses the patterns of fields. It returns one for each field, nil of those without, and the number of
@@ -96,7 +75,8 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 		if s.Pattern == "" {
 			continue
 		}
-		files[i], patterns = &matched{pattern: patterns[0], beside: s.Beside}, patterns[1:]
+		files[i], patterns = &matched{pattern: patterns[0]}, patterns[1:]
+		files[i].Optional, files[i].Beside = s.Optional, s.Beside
 		switch full := !s.Beside && len(files[i].pattern.Names()) == len(all); {
 		case full && s.Optional:
 			lacking = i
@@ -131,7 +111,7 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 			}
 		}
 		if len(names) < len(leading) {
-			m.names = append([]int{}, names...)
+			m.Names = append([]int{}, names...)
 		}
 	}
 	return files, first, nil
@@ -175,34 +155,65 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		// the leading files need no index, unless another field lacks one. Folders outside may overlap.
 		once := i == first && t.table == nil && !files[i].pattern.Stars() && !listing.Outside(source.Pattern)
 		if err == nil && !once {
-			err = files[i].index(source)
+			err = files[i].unique(source)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	lead := files[first]
-	otherwise := func(name string) (string, error) { return t.otherEnding(ctx, name, uris, len(shared)) }
-	if err := t.leaveOutIncomplete(fields, files, first, otherwise, o); err != nil {
-		return err
-	}
-	if t.table != nil { // the files of a listing are in the order of their paths
-		if err := lead.sort(ctx, uris); err != nil {
-			return err
+	joined := join.Fields{All: make([]*join.Field, len(fields)), Lead: first}
+	for i, m := range files {
+		if m != nil {
+			joined.All[i] = &m.Field
 		}
 	}
-	t.n = int64(len(lead.keys))
-	if t.table != nil || t.n < uris.Rows() { // or all files are samples, in order
-		t.order = lead.rows
+	joined.Join()
+	otherwise := func(name string) (string, error) { return t.otherEnding(ctx, name, uris, len(shared)) }
+	if err := t.leaveOutIncomplete(&joined, fields, files, otherwise, o); err != nil {
+		return err
 	}
+	lead := files[first]
+	if t.table != nil { // the files of a listing are in the order of their paths
+		order, err := sorted(ctx, uris, lead.Rows)
+		if err != nil {
+			return err
+		}
+		joined.Keep(order)
+	}
+	t.n = int64(len(lead.Keys))
+	if t.table != nil || t.n < uris.Rows() { // or all files are samples, in order
+		t.order = lead.Rows
+	}
+	if err := t.giveRows(ctx, fields, files, first, uris); err != nil {
+		return err
+	}
+	return t.nameFields(ctx, fields, o)
+}
+
+// giveRows gives fields the rows of their samples.
+func (t *Table) giveRows(ctx context.Context, fields []Source, files []*matched, first int,
+	uris *columns.Column) error {
 	for i, source := range fields {
+		m := files[i]
 		switch {
 		case i == first:
 			t.fields[i].rows = t.order
-		case files[i] != nil:
-			var found int
-			if t.fields[i].rows, found = pickRows(lead.keys, files[i], source.Beside); found == 0 {
+		case m != nil:
+			if t.fields[i].rows = m.SampleRows(); !slices.ContainsFunc(m.Of, func(k int32) bool { return k >= 0 }) {
 				return noField(source, fault.NotFound, "none of %d samples has a file %q", t.n, source.Pattern)
+			}
+			// {scene}/{id}.tif matches a/label.tif, the {scene}/label.tif of all files of a, too. Nothing tells it from
+			// a scene of one date that others refer to.
+			for k, row := range t.fields[i].rows {
+				if m.Names == nil || m.Beside || row != files[first].Rows[k] {
+					continue
+				}
+				cell, err := uris.Cell(ctx, row)
+				if err != nil {
+					return err
+				}
+				t.doubled = [2]string{source.Field, string(cell.Text)}
+				break
 			}
 		case t.fields[i].labels != "": // see expand
 		case t.table != nil || t.pathed[source.Column] != nil: // a column has the value of the first field's row
@@ -211,169 +222,71 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 			return noField(source, fault.NotFound, "needs a pattern, because another field of this directory has one")
 		}
 	}
-	if err := t.findDoubled(ctx, fields, files, lead, uris); err != nil {
+	return nil
+}
+
+// leaveOutIncomplete leaves out the samples that lack a file in some field, or fails because of them: otherwise returns
+// a file that has the name of one that lacks, but for its ending.
+func (t *Table) leaveOutIncomplete(joined *join.Fields, fields []Source, files []*matched,
+	otherwise func(name string) (string, error), o Options) error {
+	complete := joined.Count()
+	if joined.Missing == 0 {
+		return nil
+	}
+	field := fields[joined.Where]
+	example := files[joined.Where].path(joined.Key, files[joined.From].keyNames())
+	if o.DropIncomplete {
+		t.dropped, t.example = joined.Incomplete, example
+		if joined.KeepIf(complete); len(files[joined.Lead].Keys) == 0 {
+			return fault.New(fault.NotFound, "dataset",
+				"no id has a file or array for every field: %d lack one, such as %s", t.dropped, t.example)
+		}
+		return nil
+	}
+	other, err := otherwise(example)
+	if err != nil {
 		return err
 	}
-	forget(files)
-	return t.nameFields(ctx, fields, o)
+	if ending := path.Ext(field.Pattern); other != "" && ending != "" {
+		return noField(field, fault.NotFound, "no %s %s for the id %q, but %s is there: %q takes any ending", t.noun(),
+			example, joined.Key, other, strings.TrimSuffix(field.Pattern, ending)+".*")
+	}
+	way := `: missing "drop" (of commands: --drop-missing) leaves out the samples that lack one`
+	switch {
+	case field.Beside:
+		way = `: missing "empty" takes samples without a file as samples without shapes`
+	case joined.Where != joined.Lead:
+		way += `, and missing "fill" of the field keeps them`
+	}
+	return noField(field, fault.NotFound, "no %s %s for the id %q; %d %[1]ss are missing in all%[5]s", t.noun(),
+		example, joined.Key, joined.Missing, way)
 }
 
-// forget frees the memory of files. Columns keep their patterns.
-func forget(files []*matched) {
-	for _, m := range rasters(files) {
-		m.keys, m.rows, m.byKey = nil, nil, nil
-	}
-}
-
-// findDoubled looks for a leading file that its own sample has in a field of fewer names, too: {scene}/{id}.tif matches
-// a/label.tif, the {scene}/label.tif of all files of a. Nothing tells it from a scene of one date that others refer to.
-func (t *Table) findDoubled(ctx context.Context, fields []Source, files []*matched, lead *matched,
-	uris *columns.Column) error {
-	for i, m := range files {
-		if m == nil || m.names == nil || m.beside {
-			continue
-		}
-		for k, row := range t.fields[i].rows {
-			if row == lead.rows[k] {
-				cell, err := uris.Cell(ctx, row)
-				t.doubled = [2]string{fields[i].Field, string(cell.Text)}
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// leaveOutIncomplete removes the leading files whose samples lack a file in some field, or fails because of them:
-// otherwise returns a file that has the name of one that lacks, but for its ending.
-func (t *Table) leaveOutIncomplete(fields []Source, files []*matched, first int,
-	otherwise func(name string) (string, error), o Options) error {
-	found := partners{fields: fields, files: files, first: first, incomplete: map[string]bool{}}
-	others := found.ofLead()
-	lead := files[first]
-	if len(found.lacking) > 0 {
-		lead.leaveOutTaken(files, found.lacking)
-		found = partners{fields: fields, files: files, first: first, incomplete: map[string]bool{}}
-		others = found.ofLead()
-	}
-	if found.missing == 0 && len(others) == 0 {
+// unique refuses two files with one key.
+func (m *matched) unique(s Source) error {
+	twice := m.Index()
+	if twice == "" {
 		return nil
 	}
-	lead.lookUp()
-	if found.ofOthers(others); found.missing == 0 {
-		return nil
+	way := ""
+	if m.pattern.Stars() {
+		way = ": a name in place of *, such as {part}, tells them apart"
 	}
-	if !o.DropIncomplete {
-		other, err := otherwise(found.example())
-		return cmp.Or(err, found.fault(t.noun(), other))
-	}
-	t.dropped, t.example = len(found.incomplete), found.example()
-	if lead.leaveOut(found.incomplete); len(lead.keys) == 0 {
-		return fault.New(fault.NotFound, "dataset",
-			"no id has a file or array for every field: %d lack one, such as %s", t.dropped, t.example)
-	}
-	return nil
+	return noField(s, fault.Corrupt, "two files of the pattern %q have the id %q%s", s.Pattern, twice, way)
 }
 
-// lookUp makes byKey.
-func (m *matched) lookUp() {
-	if m.byKey != nil {
-		return
-	}
-	m.byKey = make(map[string]int64, len(m.keys))
-	for i, key := range m.keys {
-		m.byKey[key] = m.rows[i]
-	}
-}
-
-// index makes byKey. Two files with one key are fault.Corrupt.
-func (m *matched) index(s Source) error {
-	m.lookUp()
-	if len(m.byKey) == len(m.keys) {
-		return nil
-	}
-	seen := make(map[string]bool, len(m.keys))
-	for _, key := range m.keys {
-		if seen[key] {
-			way := ""
-			if m.pattern.Stars() {
-				way = ": a name in place of *, such as {part}, tells them apart"
-			}
-			return noField(s, fault.Corrupt, "two files of the pattern %q have the id %q%s", s.Pattern, key, way)
-		}
-		seen[key] = true
-	}
-	return nil
-}
-
-// leaveOutTaken removes the leading files that are files of other samples, and whose own samples lack a file: with
-// {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, not an image whose mask would be a_mask_mask.tif. lacking
-// are the files whose samples lack one.
-func (m *matched) leaveOutTaken(files []*matched, lacking []int) {
-	others := rasters(files)
-	owned, taken := map[int64]bool{}, map[string]bool{}
-	for _, row := range m.partnered(others) {
-		owned[row] = true
-	}
-	for _, i := range lacking {
-		// A file that is also the file of its own sample is a sample: a scene of one date that others refer to.
-		isOwn := func(other *matched) bool {
-			row, _, ok := other.row(m.keys[i])
-			return ok && other.names != nil && row == m.rows[i]
-		}
-		if owned[m.rows[i]] && !slices.ContainsFunc(others, isOwn) {
-			taken[m.keys[i]] = true
-		}
-	}
-	m.leaveOut(taken)
-}
-
-// rasters returns the files of all fields that have patterns of rasters.
-func rasters(files []*matched) []*matched {
-	return slices.DeleteFunc(slices.Clone(files), func(m *matched) bool { return m == nil || m.beside })
-}
-
-// partnered yields the leading files, by number, and the rows of the other rasters that their samples have.
-func (m *matched) partnered(others []*matched) iter.Seq2[int, int64] {
-	return func(yield func(int, int64) bool) {
-		for _, other := range others {
-			for i, key := range m.keys {
-				if row, _, ok := other.row(key); ok && row != m.rows[i] && !yield(i, row) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// leaveOut removes the files of some keys.
-func (m *matched) leaveOut(keys map[string]bool) {
-	n := 0
-	for key := range keys {
-		delete(m.byKey, key)
-	}
-	for i, key := range m.keys {
-		if !keys[key] {
-			m.keys[n], m.rows[n] = key, m.rows[i]
-			n++
-		}
-	}
-	m.keys, m.rows = m.keys[:n], m.rows[:n]
-}
-
-// sort puts the files in the order of their paths uris.
-func (m *matched) sort(ctx context.Context, uris *columns.Column) error {
-	paths, order := make([]string, len(m.keys)), make([]int, len(m.keys))
-	for i, row := range m.rows {
+// sorted returns the numbers of rows in the order of their paths uris.
+func sorted(ctx context.Context, uris *columns.Column, rows []int64) ([]int, error) {
+	paths, order := make([]string, len(rows)), make([]int, len(rows))
+	for i, row := range rows {
 		cell, err := uris.Cell(ctx, row)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		paths[i], order[i] = string(cell.Text), i
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(paths[a], paths[b]) })
-	m.keys, m.rows = num.Pick(m.keys, order), num.Pick(m.rows, order)
-	return nil
+	return order, nil
 }
 
 // withOutside returns a listing that has the files of other folders, too, to which patterns lead, by the names that
@@ -457,28 +370,9 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 	return nil
 }
 
-// pickRows returns the rows of samples, and how many have one. If a sample has none, it is -1, or of files beside
-// rasters the one behind all rows.
-func pickRows(ids []string, m *matched, beside bool) (out []int64, found int) {
-	none := int64(-1)
-	if beside {
-		none = int64(len(m.keys))
-	}
-	out = make([]int64, len(ids))
-	for k, id := range ids {
-		row, _, ok := m.row(id)
-		if out[k] = row; ok {
-			found++
-		} else {
-			out[k] = none
-		}
-	}
-	return out, found
-}
-
 // add adds the row of a file by what its names stand for.
 func (m *matched) add(values []string, row int64) {
-	m.keys, m.rows = append(m.keys, m.keyOf(values)), append(m.rows, row)
+	m.Keys, m.Rows = append(m.Keys, m.keyOf(values)), append(m.Rows, row)
 }
 
 // matches adds the rows of the paths that a field's pattern matches. shared is the length of the directory that all
@@ -486,7 +380,7 @@ func (m *matched) add(values []string, row int64) {
 func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns.Column, shared int,
 	expected int64) error {
 	var values []string
-	m.keys, m.rows = make([]string, 0, expected), make([]int64, 0, expected)
+	m.Keys, m.Rows = make([]string, 0, expected), make([]int64, 0, expected)
 	err := uris.Scan(ctx, func(row int64, v columns.Cell) error {
 		path := t.below(string(v.Text), shared)
 		if t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
@@ -503,7 +397,7 @@ func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns
 	if err != nil {
 		return err
 	}
-	if len(m.keys) == 0 {
+	if len(m.Keys) == 0 {
 		if magic.Way(s.Pattern) != "" {
 			return listing.NotRead(s.Pattern)
 		}
@@ -572,122 +466,6 @@ func (t *Table) below(path string, shared int) string {
 	return path
 }
 
-// partners finds the samples that have no file in some field with a pattern. Of these it names the first field that
-// lacks one, and there the first sample.
-type partners struct {
-	fields []Source
-	files  []*matched // by field
-	first  int        // the field whose files are samples
-
-	used       []map[string]bool // keys of the files that samples have, of fields with fewer names than the first
-	incomplete map[string]bool
-	lacking    []int // leading files whose samples lack a file, also of an optional field; once for each such field
-	missing    int   // files
-	// The first one: the field that lacks it, the key of the sample, and the names whose values the key has.
-	where int
-	which string
-	names []string
-}
-
-// note counts a missing file: of a sample in a field. from has the key of the sample.
-func (p *partners) note(field int, key string, from *matched) {
-	before := cmp.Or(cmp.Compare(field, p.where), cmp.Compare(key, p.which)) < 0
-	if p.missing++; p.missing == 1 || before {
-		p.where, p.which, p.names = field, key, from.keyNames()
-	}
-	p.incomplete[key] = true
-}
-
-// ofLead looks for the partners of the leading files. It returns the fields that have further files. Files beside
-// rasters make no samples of their own.
-func (p *partners) ofLead() (others []int) {
-	p.used = make([]map[string]bool, len(p.files))
-	for i, m := range p.files {
-		if m == nil || i == p.first {
-			continue
-		}
-		if m.names != nil {
-			p.used[i] = map[string]bool{}
-		}
-		found := 0
-		for k, key := range p.files[p.first].keys {
-			if p.visit(i, key) {
-				found++
-			} else {
-				p.lacking = append(p.lacking, k)
-			}
-		}
-		if m.names != nil {
-			found = len(p.used[i])
-		}
-		if !p.fields[i].Beside && found < len(m.keys) {
-			others = append(others, i)
-		}
-	}
-	return others
-}
-
-// visit looks for the file of a sample in a field.
-func (p *partners) visit(field int, sample string) bool {
-	_, key, ok := p.files[field].row(sample)
-	switch {
-	case !ok && !p.fields[field].Optional:
-		p.note(field, sample, p.files[p.first])
-	case ok && p.used[field] != nil:
-		p.used[field][key] = true
-	}
-	return ok
-}
-
-// ofOthers looks for the partners of further files of some fields, unless a sample of several files has them. The
-// leading field has an index.
-func (p *partners) ofOthers(others []int) {
-	if len(others) == 0 {
-		return
-	}
-	lead := p.files[p.first]
-	owned := map[int64]bool{}
-	for i, row := range lead.partnered(rasters(p.files)) {
-		owned[row], owned[lead.rows[i]] = true, true
-	}
-	for _, i := range others {
-		for k, key := range p.files[i].keys {
-			switch {
-			case owned[p.files[i].rows[k]]:
-			case p.used[i] != nil && !p.used[i][key]:
-				p.note(p.first, key, p.files[i])
-			case p.used[i] == nil && !p.incomplete[key]:
-				for j, m := range p.files {
-					if m != nil {
-						p.visit(j, key)
-					}
-				}
-			}
-		}
-	}
-}
-
-// example returns the path of the missing file.
-func (p *partners) example() string { return p.files[p.where].path(p.which, p.names) }
-
-// fault returns the error for the missing file. other is a file with another ending, or "".
-func (p *partners) fault(noun, other string) error {
-	field := p.fields[p.where]
-	if ending := path.Ext(field.Pattern); other != "" && ending != "" {
-		return noField(field, fault.NotFound, "no %s %s for the id %q, but %s is there: %q takes any ending", noun,
-			p.example(), p.which, other, strings.TrimSuffix(field.Pattern, ending)+".*")
-	}
-	way := `: missing "drop" (of commands: --drop-missing) leaves out the samples that lack one`
-	switch {
-	case field.Beside:
-		way = `: missing "empty" takes samples without a file as samples without shapes`
-	case p.where != p.first:
-		way += `, and missing "fill" of the field keeps them`
-	}
-	return noField(field, fault.NotFound, "no %s %s for the id %q; %d %[1]ss are missing in all%[5]s", noun,
-		p.example(), p.which, p.missing, way)
-}
-
 // keyNames returns the names whose values keys have.
 func (m *matched) keyNames() (names []string) {
 	for _, k := range m.order {
@@ -700,7 +478,7 @@ func (m *matched) keyNames() (names []string) {
 func (m *matched) path(key string, names []string) string {
 	values := []string{key}
 	if len(names) > 1 {
-		values = strings.Split(key, keySeparator)
+		values = strings.Split(key, join.Separator)
 	}
 	return m.pattern.Path(func(name string) (string, bool) {
 		k := slices.Index(names, name)

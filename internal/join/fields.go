@@ -1,0 +1,230 @@
+package join
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/internal/num"
+)
+
+// Separator joins the values of several names in a key: no value has a slash.
+const Separator = "/"
+
+// Field has the files of a field by their keys.
+type Field struct {
+	Keys []string // of each file: the values of its names
+	Rows []int64  // of the files in a list of all files, unless they are Beside
+	// Names are the numbers of the names that its keys have, among those of samples; nil: all.
+	Names    []int
+	Optional bool // samples may lack a file
+	Beside   bool // its files make no samples
+	// Of has for each sample the number of its file, -1 without one.
+	Of []int32
+
+	index *Names
+}
+
+// Index makes the index of the keys. It returns a key that two files have, or "".
+func (f *Field) Index() (twice string) {
+	if f.index == nil {
+		f.index = New(f.Keys)
+	}
+	return append(f.index.twice, "")[0]
+}
+
+// find returns the number of the file of a sample, -1 without one.
+func (f *Field) find(sample string) int32 {
+	if f.Names != nil {
+		sample = strings.Join(num.Pick(strings.Split(sample, Separator), f.Names), Separator)
+	}
+	if i, ok := f.index.Find(sample); ok {
+		return i
+	}
+	return -1
+}
+
+// row returns the row of the file of sample k, -1 without one.
+func (f *Field) row(k int) int64 {
+	if i := f.Of[k]; i >= 0 {
+		return f.Rows[i]
+	}
+	return -1
+}
+
+// SampleRows returns the rows of the files of all samples. Without one it is -1 or, of files Beside, the row behind all
+// others.
+func (f *Field) SampleRows() []int64 {
+	rows := make([]int64, len(f.Of))
+	for k := range rows {
+		if rows[k] = f.row(k); rows[k] < 0 && f.Beside {
+			rows[k] = int64(len(f.Keys))
+		}
+	}
+	return rows
+}
+
+// Fields are the fields of samples, each a file of the leading field with the files that have its key in the others.
+type Fields struct {
+	All  []*Field // nil: it has no files
+	Lead int      // the field whose files are samples: it has all names
+
+	Incomplete int // samples that lack a file
+	Missing    int // files that are not there
+	// The first of these: the field that lacks it, the key of the sample, and the field whose names that has.
+	Where, From int
+	Key         string
+}
+
+// rasters yields the other fields whose files may be samples.
+func (p *Fields) rasters(visit func(f *Field)) {
+	for i, f := range p.All {
+		if f != nil && i != p.Lead && !f.Beside {
+			visit(f)
+		}
+	}
+}
+
+// Keep keeps some samples, in this order.
+func (p *Fields) Keep(samples []int) {
+	for i, f := range p.All {
+		if f != nil && i != p.Lead {
+			f.Of = num.Pick(f.Of, samples)
+		}
+	}
+	lead := p.All[p.Lead]
+	lead.Keys, lead.Rows, lead.index = num.Pick(lead.Keys, samples), num.Pick(lead.Rows, samples), nil
+}
+
+// KeepIf keeps the samples that are marked.
+func (p *Fields) KeepIf(marked []bool) {
+	var kept []int
+	for k, keep := range marked {
+		if keep {
+			kept = append(kept, k)
+		}
+	}
+	if len(kept) < len(marked) {
+		p.Keep(kept)
+	}
+}
+
+// Join finds the files of all samples. A leading file that is the file of another sample, and lacks files of its own,
+// is none: with {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, and not an image whose mask would be
+// a_mask_mask.tif.
+func (p *Fields) Join() {
+	lead := p.All[p.Lead]
+	lacks := make([]bool, len(lead.Keys))
+	for i, f := range p.All {
+		if f == nil || i == p.Lead {
+			continue
+		}
+		f.Of = make([]int32, len(lead.Keys))
+		for k, key := range lead.Keys {
+			f.Of[k] = f.find(key)
+			lacks[k] = lacks[k] || f.Of[k] < 0
+		}
+	}
+	if !slices.Contains(lacks, true) {
+		return
+	}
+	owned, _ := p.owned()
+	keep := make([]bool, len(lacks))
+	for k, row := range lead.Rows {
+		// A file that is also the file of its own sample is a sample: a scene of one date that others refer to.
+		keep[k] = !lacks[k] || !owned[row]
+		p.rasters(func(f *Field) { keep[k] = keep[k] || f.Names != nil && f.row(k) == row })
+	}
+	p.KeepIf(keep)
+}
+
+// owned returns the rows of the files that samples have beside their leading files, and the rows of these samples.
+func (p *Fields) owned() (files, samples map[int64]bool) {
+	files, samples = map[int64]bool{}, map[int64]bool{}
+	p.rasters(func(f *Field) {
+		for k, lead := range p.All[p.Lead].Rows {
+			if row := f.row(k); row >= 0 && row != lead {
+				files[row], samples[lead] = true, true
+			}
+		}
+	})
+	return files, samples
+}
+
+// Count counts the files that samples lack, and the files that belong to no sample, which lack the leading one. It
+// returns the samples that lack none.
+func (p *Fields) Count() (complete []bool) {
+	lead, used := p.All[p.Lead], make([][]bool, len(p.All))
+	complete = slices.Repeat([]bool{true}, len(lead.Keys))
+	var further []int // fields with files of no sample
+	for i, f := range p.All {
+		if f == nil || i == p.Lead {
+			continue
+		}
+		used[i] = make([]bool, len(f.Keys))
+		for k, number := range f.Of {
+			if number >= 0 {
+				used[i][number] = true
+			} else if !f.Optional {
+				p.note(i, lead.Keys[k], p.Lead)
+				complete[k] = false
+			}
+		}
+		if !f.Beside && slices.Contains(used[i], false) {
+			further = append(further, i)
+		}
+	}
+	for _, whole := range complete {
+		if !whole {
+			p.Incomplete++
+		}
+	}
+	if further == nil {
+		return complete
+	}
+	lead.Index()
+	owned, samples := p.owned()
+	seen := map[string]bool{}
+	for _, i := range further {
+		f := p.All[i]
+		for number, key := range f.Keys {
+			row := f.Rows[number]
+			switch {
+			case used[i][number] || owned[row] || samples[row]:
+				continue
+			case f.Names != nil:
+				p.note(p.Lead, key, i)
+			case seen[key]:
+				continue
+			default:
+				p.noteAll(key, used)
+			}
+			if !seen[key] {
+				p.Incomplete++
+			}
+			seen[key] = true
+		}
+	}
+	return complete
+}
+
+// noteAll counts the files that lack for a key of all names. The others are used.
+func (p *Fields) noteAll(key string, used [][]bool) {
+	for j, f := range p.All {
+		if f == nil {
+			continue
+		}
+		if number := f.find(key); number < 0 && !f.Optional {
+			p.note(j, key, p.Lead)
+		} else if number >= 0 && j != p.Lead {
+			used[j][number] = true
+		}
+	}
+}
+
+// note counts a missing file of a field. The key has the names of the field from.
+func (p *Fields) note(field int, key string, from int) {
+	if p.Missing++; p.Missing == 1 || cmp.Or(cmp.Compare(field, p.Where), cmp.Compare(key, p.Key)) < 0 {
+		p.Where, p.Key, p.From = field, key, from
+	}
+}
