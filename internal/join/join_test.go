@@ -270,7 +270,7 @@ func TestRowsOf(t *testing.T) {
 			used[row] = row != "-1"
 		}
 		delete(used, "-1")
-		if got := rows.Unused(len(keys)); got != len(keys)-len(used) {
+		if got := rows.Unused; got != len(keys)-len(used) {
 			t.Errorf("%s of %s: %d unused", c.files, c.keys, got)
 		}
 	}

@@ -2,6 +2,7 @@ package join
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -10,8 +11,8 @@ import (
 type Rows struct {
 	// Of has for each file the number of its row, -1 for none.
 	Of []int64
-	// Unmatched is the number of files without a row.
-	Unmatched int
+	// Unmatched is the number of files without a row, and Unused the number of rows without a file.
+	Unmatched, Unused int
 
 	missing, stem string // the first one
 }
@@ -19,42 +20,34 @@ type Rows struct {
 // RowsOf finds the rows of files. stem returns the name of a file without its ending, whatever that is: it counts if no
 // row has the ending.
 func (n *Names) RowsOf(files []string, stem func(string) string) *Rows {
-	out, found := &Rows{Of: make([]int64, len(files))}, make([]Match, len(files))
-	nearest := make([]Near, len(n.list))
+	joined := Of(n)
 	for i, file := range files {
-		best, ok := n.Best(file, file)
-		if best.Near < written {
-			name := stem(file)
-			if other, isOther := n.Best(name, name); other.Near > best.Near {
-				best, ok = other, isOther
+		m, _ := n.Best(file, file)
+		if m.Near < written {
+			if other, _ := n.Best(stem(file), stem(file)); other.Near > m.Near {
+				m, file = other, stem(file)
 			}
 		}
-		if ok && !best.Several {
-			found[i], nearest[best.Name] = best, max(nearest[best.Name], best.Near)
+		if m.Near > 0 && !m.Several {
+			joined.Add(int64(i), file, m)
 		}
 	}
-	for i, m := range found {
-		if out.Of[i] = int64(m.Name); m.Near > 0 && (m.Near >= written || m.Near == nearest[m.Name]) {
+	out := &Rows{Of: slices.Repeat([]int64{-1}, len(files)), Unused: len(n.list)}
+	for file, row := range joined.Matches() {
+		out.Of[file] = int64(row)
+	}
+	for _, near := range joined.Nearest {
+		out.Unused -= int(min(near, 1))
+	}
+	for i, row := range out.Of {
+		if row >= 0 {
 			continue
 		}
-		out.Of[i] = -1
 		if out.Unmatched++; out.Unmatched == 1 {
 			out.missing, out.stem = files[i], stem(files[i])
 		}
 	}
 	return out
-}
-
-// Unused returns how many of a number of rows belong to no file.
-func (r *Rows) Unused(rows int) int {
-	used := map[int64]bool{}
-	for _, row := range r.Of {
-		if row >= 0 && !used[row] {
-			used[row] = true
-			rows--
-		}
-	}
-	return rows
 }
 
 // Err returns fault.NotFound if a file has no row. things names the files.

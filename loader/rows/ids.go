@@ -86,114 +86,95 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 
 // membersOf reads the list of strings or integers that a JSON file is or, with a name, that the member of its first
 // object is: "a.b" is the member b of the object a, or of each object of the list a, as "images.file_name" of COCO. It
-// returns nil if there is no such list.
+// returns nil if there is no such list: reading the file as a table says what is wrong.
 func membersOf(ctx context.Context, file, name string, o resources.Options) (ids []string, err error) {
 	opened, err := o.Opener.Open(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	d := json.NewDecoder(bufio.NewReader(io.LimitReader(source.Sequential(ctx, opened), maxIDs)))
-	d.UseNumber()
-	// An error of the parser ends the search: reading the file as a table says what is wrong.
-	first, _ := d.Token()
-	if name == "" && first == json.Delim('[') {
-		return idsOf(ctx, d)
+	m := members{ctx: ctx, d: json.NewDecoder(bufio.NewReader(io.LimitReader(source.Sequential(ctx, opened), maxIDs)))}
+	m.d.UseNumber()
+	if m.read(name, false) && m.err == nil {
+		return m.ids, nil
 	}
-	for first == json.Delim('{') && d.More() {
-		key, _ := d.Token()
-		value, err := d.Token()
-		outer, inner, _ := strings.Cut(name, ".")
-		switch within := key == outer && inner != ""; {
-		case key == name && value == json.Delim('['):
-			return idsOf(ctx, d)
-		case within && value == json.Delim('{'):
-			name = inner
-			continue
-		case within && value == json.Delim('['):
-			return idsIn(ctx, d, inner)
-		}
-		if err = cmp.Or(err, skip(ctx, d, value)); err != nil {
-			break
-		}
-	}
-	return nil, nil
+	return nil, ctx.Err()
 }
 
-// idsIn reads the member of each object up to the end of a list. It returns nil if one lacks it, or has another value
-// there than a string or an integer.
-func idsIn(ctx context.Context, d *json.Decoder, name string) ([]string, error) {
-	ids := []string{}
-	for d.More() {
-		count := len(ids)
-		if token, _ := d.Token(); token != json.Delim('{') {
-			return nil, nil
+// members reads a list of members of a JSON file.
+type members struct {
+	ctx context.Context
+	d   *json.Decoder
+	ids []string
+	err error // which ends the search
+}
+
+// token returns the next token, nil after an error.
+func (m *members) token() (token json.Token) {
+	if m.err = cmp.Or(m.err, pace.Tick(m.ctx)); m.err == nil {
+		token, m.err = m.d.Token()
+	}
+	return token
+}
+
+// more reports whether a list or an object has more.
+func (m *members) more() bool { return m.err == nil && m.d.More() }
+
+// read reads a value, and reports whether it has the list that a name leads to or, in that list, an id.
+func (m *members) read(name string, listed bool) (found bool) {
+	token := m.token()
+	switch value := token.(type) {
+	case string:
+		m.ids = append(m.ids, value)
+		return listed && name == ""
+	case json.Number:
+		m.ids = append(m.ids, value.String())
+		return listed && name == ""
+	}
+	switch {
+	case token == json.Delim('[') && !listed:
+		m.ids = []string{}
+		for found = true; found && m.more(); {
+			found = m.read(name, true)
 		}
-		for d.More() {
-			key, _ := d.Token()
-			value, err := d.Token()
-			switch id := value.(type) {
-			case string:
-				if key == name {
-					ids = append(ids, id)
-				}
-			case json.Number:
-				if key == name {
-					ids = append(ids, id.String())
-				}
-			}
-			if cmp.Or(err, skip(ctx, d, value)) != nil {
-				return nil, ctx.Err()
-			}
+		if !found {
+			m.err = cmp.Or(m.err, errEnough)
 		}
-		if _, err := d.Token(); err != nil || len(ids) != count+1 {
-			return nil, nil //nolint:nilerr // reading the file as a table says what is wrong
+		return found
+	case token != json.Delim('{') || name == "":
+		m.skip(token)
+		return false
+	}
+	for m.more() && (listed || !found) {
+		outer, inner, _ := strings.Cut(name, ".")
+		switch key := m.token(); key {
+		case name:
+			found = m.read("", listed)
+		case outer:
+			found = m.read(inner, listed)
+		default:
+			m.skip(m.token())
 		}
 	}
-	return ids, nil
+	if listed {
+		m.token() // the end of the object
+	}
+	return found
 }
 
 // skip reads the rest of a value that begins with a token.
-func skip(ctx context.Context, d *json.Decoder, value json.Token) (err error) {
-	for depth := opens(value); depth > 0 && err == nil; depth += opens(value) {
-		value, err = d.Token()
-		err = cmp.Or(err, pace.Tick(ctx))
-	}
-	return err
-}
-
-// opens returns by how much a token changes the depth of lists and objects.
-func opens(token json.Token) int {
-	switch token {
-	case json.Delim('['), json.Delim('{'):
-		return 1
-	case json.Delim(']'), json.Delim('}'):
-		return -1
-	}
-	return 0
-}
-
-// idsOf reads strings and integers up to the end of a list. It returns nil if there is something else.
-func idsOf(ctx context.Context, d *json.Decoder) ([]string, error) {
-	ids := []string{}
-	for d.More() {
-		token, err := d.Token()
-		if err := pace.Tick(ctx); err != nil {
-			return nil, err
+func (m *members) skip(token json.Token) {
+	for depth := 0; m.err == nil; token = m.token() {
+		switch token {
+		case json.Delim('['), json.Delim('{'):
+			depth++
+		case json.Delim(']'), json.Delim('}'):
+			depth--
 		}
-		switch id := token.(type) {
-		case string:
-			ids = append(ids, id)
-		case json.Number:
-			ids = append(ids, id.String())
-		default:
-			return nil, nil
-		}
-		if err != nil {
-			return nil, nil
+		if depth == 0 {
+			return
 		}
 	}
-	return ids, nil
 }
 
 // columnOf reads a column of a table as strings, and returns its name; "" is the only one.

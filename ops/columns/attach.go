@@ -90,7 +90,7 @@ func (a *Attach) match(ctx context.Context, t *tables.Table, on string, samples 
 			k++
 		}
 	}
-	if a.Unmatched, a.Unused = found.Unmatched, found.Unused(t.Len()); a.Left {
+	if a.Unmatched, a.Unused = found.Unmatched, found.Unused; a.Left {
 		return rows, nil
 	}
 	return rows, found.Err(on, "samples")

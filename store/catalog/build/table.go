@@ -86,7 +86,7 @@ func (l *Listing) join(ctx context.Context) error {
 		uris[i] = f.uri
 	}
 	found := names.RowsOf(uris, stem)
-	l.rows, l.o.Counts.Unmatched, l.o.Counts.Unused = found.Of, found.Unmatched, found.Unused(len(keys))
+	l.rows, l.o.Counts.Unmatched, l.o.Counts.Unused = found.Of, found.Unmatched, found.Unused
 	if l.o.Join.Left {
 		return nil
 	}
