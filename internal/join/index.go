@@ -9,6 +9,7 @@ import (
 // memory.
 type index struct {
 	list  []string
+	skip  int                      // bytes of the folders that all names share, and that a sample need not have
 	form  func(name string) string // the spelling in which ends are compared
 	seed  maphash.Seed
 	slots []slot // their count is a power of two
@@ -24,8 +25,8 @@ const several slot = 1 << 63
 
 func (s slot) name() int32 { return int32(uint32(s)) - 1 }
 
-func newIndex(list []string, form func(name string) string) *index {
-	return &index{list: list, form: form, seed: maphash.MakeSeed(), slots: make([]slot, 16)}
+func newIndex(list []string, skip int, form func(name string) string) *index {
+	return &index{list: list, skip: skip, form: form, seed: maphash.MakeSeed(), slots: make([]slot, 16)}
 }
 
 // find returns the slot of an end, or the empty one where it belongs, and its hash.
@@ -60,7 +61,7 @@ func (x *index) put(end string, name int32, whole bool) bool {
 		if x.used++; 4*x.used > 3*len(x.slots) {
 			x.grow()
 		}
-	case len(x.form(x.list[s.name()])) == len(end): // whole
+	case len(x.form(x.list[s.name()])) == x.skip+len(end): // whole
 		if whole {
 			*s |= several
 		}

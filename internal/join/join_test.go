@@ -190,7 +190,7 @@ func TestElsewhere(t *testing.T) {
 		{"/r/x/a/7.tif /r/x/b/8.tif", "/q/x/a/7.tif /q/y/a/7.tif /q/b/8.tif", "0 2"},
 		{"./a/1 ./b/2", "a/1.tif b/2.tif", "0 1"},
 		{"1 2", "a/1 a/3", "0 -"},
-		{"a//1 a/1", "a/1", "nil"},
+		{"a//1 a/1", "a/1", "nil"}, {"/x/y/a//1 /x/y/a/1", "a/1", "nil"},
 	} {
 		names := New(strings.Fields(c.names)).Elsewhere()
 		got := "nil"

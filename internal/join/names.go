@@ -21,7 +21,6 @@ import (
 // Names are the names of a list, numbered from 0. Empty ones mean nothing.
 type Names struct {
 	list  []string
-	skip  int  // bytes of the folders that all names share, and that a sample need not have
 	apart bool // the last part of a name suffices
 	exact *index
 	loose func() *index
@@ -64,7 +63,7 @@ func New(list []string) *Names { return newNames(list, 0, false) }
 func Apart(list []string) *Names { return newNames(list, 0, true) }
 
 func newNames(list []string, skip int, apart bool) *Names {
-	n := &Names{list: list, skip: skip, apart: apart, exact: newIndex(list, func(name string) string { return name })}
+	n := &Names{list: list, apart: apart, exact: newIndex(list, skip, func(name string) string { return name })}
 	for i, name := range list {
 		if name == "" {
 			continue
@@ -74,7 +73,7 @@ func newNames(list []string, skip int, apart bool) *Names {
 		}
 	}
 	n.loose = sync.OnceValue(func() *index {
-		loose := newIndex(list, looseOf)
+		loose := newIndex(list, skip, looseOf)
 		for i, name := range list {
 			if text := looseOf(name); apart || text != name { // at looks for the others in exact
 				n.put(loose, int32(i), text)
@@ -91,7 +90,7 @@ func looseOf(name string) string { return magic.WithoutEnding(strings.ReplaceAll
 // put adds a name, in a spelling, to an index: from the shared folders on, or with apart each of its ends. It returns
 // false if another name has the same spelling.
 func (n *Names) put(x *index, i int32, text string) (first bool) {
-	first = x.put(text[min(n.skip, len(text)):], i, true)
+	first = x.put(text[min(x.skip, len(text)):], i, true)
 	for _, end, more := strings.Cut(text, "/"); n.apart && more; _, end, more = strings.Cut(end, "/") {
 		x.put(end, i, false)
 	}
@@ -159,7 +158,7 @@ func (n *Names) measured(m Match, key, text, loose string) Match {
 	name := n.list[m.Name]
 	switch m.Near {
 	case written:
-		if name[min(n.skip, len(name)):] == key {
+		if name[min(n.exact.skip, len(name)):] == key {
 			m.Near |= isKey
 		} else if name == text {
 			m.Near |= isText
