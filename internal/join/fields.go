@@ -2,6 +2,7 @@ package join
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -76,21 +77,21 @@ type Fields struct {
 	Key         string
 }
 
-// rasters yields the other fields whose files may be samples.
-func (p *Fields) rasters(visit func(f *Field)) {
-	for i, f := range p.All {
-		if f != nil && i != p.Lead && !f.Beside {
-			visit(f)
+// others yields the fields that have files, but for the leading one.
+func (p *Fields) others() iter.Seq2[int, *Field] {
+	return func(yield func(int, *Field) bool) {
+		for i, f := range p.All {
+			if f != nil && i != p.Lead && !yield(i, f) {
+				return
+			}
 		}
 	}
 }
 
 // Keep keeps some samples, in this order.
 func (p *Fields) Keep(samples []int) {
-	for i, f := range p.All {
-		if f != nil && i != p.Lead {
-			f.Of = num.Pick(f.Of, samples)
-		}
+	for _, f := range p.others() {
+		f.Of = num.Pick(f.Of, samples)
 	}
 	lead := p.All[p.Lead]
 	lead.Keys, lead.Rows, lead.index = num.Pick(lead.Keys, samples), num.Pick(lead.Rows, samples), nil
@@ -115,10 +116,7 @@ func (p *Fields) KeepIf(marked []bool) {
 func (p *Fields) Join() {
 	lead := p.All[p.Lead]
 	lacks := make([]bool, len(lead.Keys))
-	for i, f := range p.All {
-		if f == nil || i == p.Lead {
-			continue
-		}
+	for _, f := range p.others() {
 		f.Of = make([]int32, len(lead.Keys))
 		for k, key := range lead.Keys {
 			f.Of[k] = f.find(key)
@@ -133,7 +131,9 @@ func (p *Fields) Join() {
 	for k, row := range lead.Rows {
 		// A file that is also the file of its own sample is a sample: a scene of one date that others refer to.
 		keep[k] = !lacks[k] || !owned[row]
-		p.rasters(func(f *Field) { keep[k] = keep[k] || f.Names != nil && f.row(k) == row })
+		for _, f := range p.others() {
+			keep[k] = keep[k] || f.Names != nil && !f.Beside && f.row(k) == row
+		}
 	}
 	p.KeepIf(keep)
 }
@@ -141,13 +141,13 @@ func (p *Fields) Join() {
 // owned returns the rows of the files that samples have beside their leading files, and the rows of these samples.
 func (p *Fields) owned() (files, samples map[int64]bool) {
 	files, samples = map[int64]bool{}, map[int64]bool{}
-	p.rasters(func(f *Field) {
+	for _, f := range p.others() {
 		for k, lead := range p.All[p.Lead].Rows {
-			if row := f.row(k); row >= 0 && row != lead {
+			if row := f.row(k); !f.Beside && row >= 0 && row != lead {
 				files[row], samples[lead] = true, true
 			}
 		}
-	})
+	}
 	return files, samples
 }
 
@@ -156,11 +156,8 @@ func (p *Fields) owned() (files, samples map[int64]bool) {
 func (p *Fields) Count() (complete []bool) {
 	lead, used := p.All[p.Lead], make([][]bool, len(p.All))
 	complete = slices.Repeat([]bool{true}, len(lead.Keys))
-	var further []int // fields with files of no sample
-	for i, f := range p.All {
-		if f == nil || i == p.Lead {
-			continue
-		}
+	further := false // files of no sample
+	for i, f := range p.others() {
 		used[i] = make([]bool, len(f.Keys))
 		for k, number := range f.Of {
 			if number >= 0 {
@@ -170,54 +167,45 @@ func (p *Fields) Count() (complete []bool) {
 				complete[k] = false
 			}
 		}
-		if !f.Beside && slices.Contains(used[i], false) {
-			further = append(further, i)
-		}
+		further = further || !f.Beside && slices.Contains(used[i], false)
 	}
 	for _, whole := range complete {
 		if !whole {
 			p.Incomplete++
 		}
 	}
-	if further == nil {
-		return complete
-	}
-	lead.Index()
-	owned, samples := p.owned()
-	seen := map[string]bool{}
-	for _, i := range further {
-		f := p.All[i]
-		for number, key := range f.Keys {
-			row := f.Rows[number]
-			switch {
-			case used[i][number] || owned[row] || samples[row]:
-				continue
-			case f.Names != nil:
-				p.note(p.Lead, key, i)
-			case seen[key]:
-				continue
-			default:
-				p.noteAll(key, used)
-			}
-			if !seen[key] {
-				p.Incomplete++
-			}
-			seen[key] = true
-		}
+	if further {
+		lead.Index()
+		p.countFurther(used)
 	}
 	return complete
 }
 
-// noteAll counts the files that lack for a key of all names. The others are used.
-func (p *Fields) noteAll(key string, used [][]bool) {
-	for j, f := range p.All {
-		if f == nil {
-			continue
-		}
-		if number := f.find(key); number < 0 && !f.Optional {
-			p.note(j, key, p.Lead)
-		} else if number >= 0 && j != p.Lead {
-			used[j][number] = true
+// countFurther counts the files that lack for the files of no sample. used says which files have one.
+func (p *Fields) countFurther(used [][]bool) {
+	owned, samples := p.owned()
+	seen := map[string]bool{}
+	for i, f := range p.others() {
+		for number := 0; number < len(f.Keys) && !f.Beside; number++ {
+			key, row := f.Keys[number], f.Rows[number]
+			if used[i][number] || owned[row] || samples[row] {
+				continue
+			}
+			if !seen[key] {
+				p.Incomplete++
+			}
+			if seen[key] = true; f.Names != nil {
+				p.note(p.Lead, key, i)
+				continue
+			}
+			p.note(p.Lead, key, p.Lead)
+			for j, other := range p.others() {
+				if number := other.find(key); number >= 0 {
+					used[j][number] = true
+				} else if !other.Optional {
+					p.note(j, key, p.Lead)
+				}
+			}
 		}
 	}
 }

@@ -42,9 +42,6 @@ const (
 	maxParts = 1 << 20
 )
 
-// Whole reports whether the name is equal to the key or a path of the sample.
-func (n Near) Whole() bool { return n&(isText|isKey) != 0 }
-
 // Match is a name that means a sample.
 type Match struct {
 	Name int32
@@ -105,9 +102,6 @@ func (n *Names) Unique(column string) error {
 	return fault.New(fault.Corrupt, "column "+column, "several rows have the key %q%s: a table has one row for each "+
 		"key", n.twice[:min(3, len(n.twice))], []string{"", ", and there are more"}[len(n.twice)/4])
 }
-
-// At returns the name with a number.
-func (n *Names) At(i int32) string { return n.list[i] }
 
 // Find returns the number of the name that is equal to a text, the first of several.
 func (n *Names) Find(text string) (i int32, ok bool) {

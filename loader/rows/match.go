@@ -80,24 +80,23 @@ func (t *Table) match(ctx context.Context, names []string, column string, best b
 			names[i] = wholeNumber(name)
 		}
 	}
-	found := join.Of(join.New(names))
-	for list, whole := found.Names, false; list != nil; list, whole = list.Elsewhere(), true {
-		other := join.Of(list)
-		err := t.called(ctx, &c, keys, whole, func(row int64, key, text string) (enough bool) {
+	scan := func(list *join.Names, whole bool) (*join.Join, error) {
+		found := join.Of(list)
+		return found, t.called(ctx, &c, keys, whole, func(row int64, key, text string) (enough bool) {
 			if best {
-				return other.AddBest(row, key, text)
+				return found.AddBest(row, key, text)
 			}
-			other.AddAll(row, key, text)
+			found.AddAll(row, key, text)
 			return false
 		})
-		if err != nil {
-			return nil, err
-		}
-		if !whole || !other.None() {
-			found = other
-		}
-		if whole || !other.None() {
-			break
+	}
+	found, err := scan(join.New(names), false)
+	if err != nil || !found.None() {
+		return found, err
+	}
+	if elsewhere := found.Elsewhere(); elsewhere != nil {
+		if other, err := scan(elsewhere, true); err != nil || !other.None() {
+			return other, err
 		}
 	}
 	return found, nil
