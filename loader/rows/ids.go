@@ -8,14 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path"
-	"strconv"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pace"
@@ -194,34 +192,8 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 		return nil, "", fault.New(fault.NotFound, "ids", "name the column with the ids, as in %s::%s; "+
 			"there are %s", path.Base(file), names[0], fault.Names(names))
 	}
-	values, err := table.Column(ctx, name)
-	if err != nil {
-		return nil, "", err
-	}
-	for row := range values.Len() {
-		var text string
-		switch values.Kind() {
-		case tables.String:
-			text = string(values.Bytes(row))
-		case tables.Int64:
-			text = strconv.FormatInt(values.Int(row), 10)
-		case tables.Float64: // pandas makes floats of integers in a column with a gap
-			number := values.Float(row)
-			if number == number && number != math.Trunc(number) {
-				return nil, "", fault.New(fault.Unsupported, "column "+name,
-					"holds %v, which is no id: ids are strings or whole numbers", number)
-			} else if number == number {
-				text = strconv.FormatFloat(number+0, 'f', -1, 64)
-			}
-		default:
-			return nil, "", fault.New(fault.Unsupported, "column "+name,
-				"holds values of type %v, not ids", values.Type())
-		}
-		if !values.Null(row) && text != "" {
-			ids = append(ids, text)
-		}
-	}
-	return ids, name, nil
+	ids, err = table.Names(ctx, name)
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" }), name, err
 }
 
 // checkIDs returns an error about ids that name no sample, unless they are dropped, or several.

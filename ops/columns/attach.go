@@ -73,8 +73,12 @@ func (a *Attach) More(ctx context.Context, o source.Opener, levels []build.Level
 
 // match returns the row of each sample, -1 for none.
 func (a *Attach) match(ctx context.Context, t *tables.Table, on string, samples []build.Row) ([]int, error) {
-	keys, err := keysOf(ctx, t, on)
+	values, err := t.Names(ctx, on)
 	if err != nil {
+		return nil, err
+	}
+	keys := join.New(values)
+	if err := keys.Unique(on); err != nil {
 		return nil, err
 	}
 	ids, rows := make([]string, 0, len(samples)), slices.Repeat([]int{-1}, len(samples))
@@ -94,30 +98,6 @@ func (a *Attach) match(ctx context.Context, t *tables.Table, on string, samples 
 		return rows, nil
 	}
 	return rows, found.Err(on, "samples")
-}
-
-// keysOf returns the values of a column, which name the rows. Two rows with the same value are Corrupt.
-func keysOf(ctx context.Context, t *tables.Table, on string) (*join.Names, error) {
-	values, err := t.Column(ctx, on)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains([]tables.Kind{tables.String, tables.Int64, tables.Uint64}, values.Kind()) {
-		return nil, fault.New(fault.Unsupported, "column "+on,
-			"is of type %v, which cannot name samples", values.Type())
-	}
-	keys := make([]string, values.Len())
-	for i := range keys {
-		switch {
-		case values.Null(i):
-		case values.Kind() == tables.String:
-			keys[i] = values.Str(i)
-		default:
-			keys[i] = string(values.AppendCast(nil, i))
-		}
-	}
-	names := join.New(keys)
-	return names, names.Unique(on)
 }
 
 // stem returns an id without an extension.
