@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 // categoryColumn is the column with the names of categories.
@@ -22,7 +23,7 @@ const maxRuns = 1 << 18
 // coco is a file of COCO's JSON, and of SODA's, that is read.
 type coco struct {
 	*labels
-	text       *pieces
+	text       *textguard.Parts
 	categories map[string]string // names by the text of their ids
 	named      bool              // the first column is the name of the category
 	slots      map[string]int    // of the members of an annotation that are read
@@ -39,7 +40,7 @@ const (
 	polySlot // the outline in SODA
 )
 
-func newCOCO(o *Options, text *pieces) *coco {
+func newCOCO(o *Options, text *textguard.Parts) *coco {
 	c := &coco{labels: newLabels(o, "COCO's JSON"), text: text, categories: map[string]string{}}
 	c.classIs(categoryColumn)
 	c.slots = map[string]int{"image_id": imageSlot, "bbox": boxSlot, "segmentation": segmentSlot, "poly": polySlot}
@@ -73,7 +74,7 @@ func (c *coco) read(ctx context.Context, d *json.Decoder, key json.Token) error 
 		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "%v is no list", key)
 	}
 	for number := 0; d.More(); number++ {
-		c.text.next()
+		c.text.Next()
 		if err = expect(d, '{'); err == nil {
 			err = element(ctx, d)
 		}

@@ -148,7 +148,7 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 // readCSV reads a table with a header line and a line for each shape. A line without coordinates names an image
 // without shapes.
 func readCSV(ctx context.Context, r source.Reader, l *labels) error {
-	text := newPieces(ctx, r, "line", maxLine)
+	text := newParts(ctx, r, "line", maxLine)
 	in := bufio.NewReaderSize(text, headBytes)
 	head, _ := in.Peek(headBytes) // Read meets the error again
 	comma := separator(head)
@@ -160,11 +160,11 @@ func readCSV(ctx context.Context, r source.Reader, l *labels) error {
 	}
 	reader := csv.NewReader(in)
 	reader.Comma, reader.ReuseRecord = comma, true
-	text.values = textguard.Values{Separator: byte(reader.Comma), Most: parquet.MaxColumns + headBytes}
-	text.values.Add(head)
+	text.Values = textguard.Values{Separator: byte(reader.Comma), Most: parquet.MaxColumns + headBytes}
+	text.Values.Add(head)
 	var t table
 	for number := 0; ; number++ {
-		text.next()
+		text.Next()
 		record, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			return nil

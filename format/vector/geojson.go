@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/wkb"
 	"github.com/chaski-eo/chaski/internal/boxtree"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -59,7 +60,7 @@ type collection struct {
 	most  int64 // the most bytes that a feature took so far: see feature.memory
 	crs   *crs.CRS
 	kind  string
-	text  *pieces
+	text  *textguard.Parts
 	cells *cells
 	more  []*cells // of Options.Columns
 	paths *cells   // of images
@@ -77,7 +78,7 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	for _, column := range o.Columns {
 		features.more = append(features.more, newCells(column))
 	}
-	features.text = newPieces(ctx, r, "JSON", maxPiece)
+	features.text = newParts(ctx, r, "JSON", maxPiece)
 	decoder := json.NewDecoder(unseparated{features.text})
 	if err := features.read(ctx, decoder); err != nil {
 		var syntax *json.SyntaxError
@@ -190,9 +191,9 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 			}
 		case "imageData": // of LabelMe: the image in Base64, which is one word
 			if err = c.o.Grow(ctx, 2*c.r.Size()); err == nil {
-				c.text.limit = maxText
+				c.text.Limit = maxText
 				err = d.Decode(&skipped)
-				c.text.limit = maxPiece
+				c.text.Limit = maxPiece
 			}
 		case "images", "annotations", "categories":
 			if c.coco == nil {
@@ -202,7 +203,7 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 		default:
 			err = c.readOther(ctx, d, key.(string)) // the decoder takes no other keys
 		}
-		c.text.next()
+		c.text.Next()
 		if err != nil {
 			return err
 		}
@@ -343,7 +344,7 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 	if err := c.begin(ctx); err != nil {
 		return err
 	}
-	defer func() { c.text.limit = maxPiece }()
+	defer func() { c.text.Limit = maxPiece }()
 	for d.More() {
 		var single feature
 		if err := d.Decode(&single); err != nil {
@@ -358,7 +359,7 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 
 // begin counts the memory of all features.
 func (c *collection) begin(ctx context.Context) error {
-	c.text.limit = maxText // feature.memory counts what a feature takes
+	c.text.Limit = maxText // feature.memory counts what a feature takes
 	size := c.r.Size()
 	if c.begun {
 		return nil

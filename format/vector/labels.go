@@ -14,9 +14,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/digest"
-	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -433,42 +431,10 @@ const (
 	maxLine  = 1 << 20
 )
 
-// pieces is a text that is read part by part. It refuses a part of over limit bytes.
-type pieces struct {
-	ctx         context.Context
-	r           io.Reader
-	part        string // for errors
-	pos, length int64  // in the file; since the part began, with what the parser read ahead
-	limit       int64
-	values      textguard.Values // of a line of a CSV
-}
-
-// newPieces returns the text of a file, without its byte order mark.
-func newPieces(ctx context.Context, r source.Reader, part string, limit int64) *pieces {
+// newParts returns the text of a file, without its byte order mark.
+func newParts(ctx context.Context, r source.Reader, name string, limit int64) *textguard.Parts {
 	unmarked := io.MultiReader(skipMark(source.Sequential(ctx, r))...)
-	return &pieces{ctx: ctx, r: unmarked, part: part, limit: limit}
-}
-
-// next begins the next part.
-func (p *pieces) next() {
-	p.length = 0
-	p.values.Next()
-}
-
-// Read implements io.Reader.
-func (p *pieces) Read(b []byte) (int, error) {
-	if err := pace.Tick(p.ctx); err != nil {
-		return 0, err
-	}
-	n, err := p.r.Read(b)
-	p.pos += int64(n)
-	if p.values.Separator != 0 && !p.values.Add(b[:n]) {
-		return 0, fault.At(fault.Limit, p.part, p.pos, "it has over %d values", parquet.MaxColumns)
-	}
-	if p.length += int64(n); p.length > p.limit {
-		return 0, fault.At(fault.Limit, p.part, p.pos, "one part of it has over %d bytes", p.limit)
-	}
-	return n, err
+	return textguard.NewParts(ctx, unmarked, name, "one part", limit)
 }
 
 // isText reports whether bytes may be the begin of a text in UTF-8.

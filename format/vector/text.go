@@ -70,10 +70,10 @@ func (f *lineFormat) read(ctx context.Context, r source.Reader, l *labels) error
 
 // lines calls visit with the words of each line of a text that has words.
 func lines(ctx context.Context, r source.Reader, visit func(words []string) error) error {
-	text := newPieces(ctx, r, "line", maxLine)
+	text := newParts(ctx, r, "line", maxLine)
 	in := bufio.NewReader(text)
 	for number := 1; ; number++ {
-		text.next()
+		text.Next()
 		line, err := in.ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err

@@ -53,7 +53,7 @@ func readVIA(ctx context.Context, c *collection, d *json.Decoder) error {
 		if _, err := d.Token(); err != nil {
 			return err
 		}
-		c.text.next()
+		c.text.Next()
 		if err := d.Decode(&image); err != nil {
 			return err
 		}
@@ -231,7 +231,7 @@ func readLabelMe(ctx context.Context, c *collection, d *json.Decoder) error {
 	}
 	var text json.RawMessage
 	for number := 0; d.More(); number++ {
-		c.text.next()
+		c.text.Next()
 		if err := d.Decode(&text); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 	for _, column := range l.values {
 		column.optional = true // an object may have a member that others lack
 	}
-	text := newPieces(ctx, r, "element", maxLine)
+	text := newParts(ctx, r, "element", maxLine)
 	decoder := xml.NewDecoder(text)
 	decoder.CharsetReader = latin
 	object, image := &vocObject{}, [3]string{} // what imageElements say
@@ -40,7 +40,7 @@ func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 	inside := -1                               // the depth of the object
 	root := ""
 	for {
-		text.next()
+		text.Next()
 		token, err := decoder.RawToken()
 		if errors.Is(err, io.EOF) && len(path) == 0 {
 			if len(l.ends) == 0 && !strings.HasSuffix(strings.ToLower(root), "annotation") && root != "HRSC_Image" {

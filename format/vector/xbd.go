@@ -30,7 +30,7 @@ func readXBD(ctx context.Context, c *collection, d *json.Decoder) error {
 		if err != nil {
 			return err
 		}
-		if c.text.next(); key != "xy" {
+		if c.text.Next(); key != "xy" {
 			if err := d.Decode(&skipped); err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func readXBD(ctx context.Context, c *collection, d *json.Decoder) error {
 			return err
 		}
 		for number := 0; d.More(); number++ {
-			c.text.next()
+			c.text.Next()
 			var object struct {
 				Properties json.RawMessage `json:"properties"`
 				WKT        string          `json:"wkt"`

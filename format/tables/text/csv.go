@@ -19,7 +19,6 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/budget"
-	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -27,10 +26,6 @@ import (
 // maxRecord bounds one record of a CSV file in bytes, which the parser holds as a whole. A polygon of 100,000 corners
 // has 4 MB as text.
 const maxRecord = 16 << 20
-
-// maxCommas bounds the commas of one record, or the colons of an item: each takes 40 bytes or more while the
-// record is parsed. Polygons as texts have a comma for each corner.
-const maxCommas = 1 << 20
 
 // csvBuffer is how many bytes of a CSV file are read ahead of its parser.
 const csvBuffer = 1 << 16
@@ -80,14 +75,14 @@ func utf8Start(in *bufio.Reader) error {
 }
 
 // skipComments skips the lines before the header that are comments.
-func skipComments(file *records, in *bufio.Reader) error {
+func skipComments(file *textguard.Parts, in *bufio.Reader) error {
 	const longest = 8 // of Excel's line, with "\r\n" and a byte that follows
 	start, _ := in.Peek(longest)
 	if n := textguard.SeparatorLine(start); n > 0 {
 		if _, err := in.Discard(n); err != nil {
 			return err
 		}
-		file.next()
+		file.Next()
 	}
 	for {
 		start, _ := in.Peek(2)
@@ -103,7 +98,7 @@ func skipComments(file *records, in *bufio.Reader) error {
 				return err
 			}
 		}
-		file.next()
+		file.Next()
 	}
 }
 
@@ -203,9 +198,8 @@ func (t *csvTable) all(r source.Reader, comma rune) error {
 		text, comma = separated(bufio.NewReaderSize(text, 1<<16), comma == 0)
 	}
 	t.points = t.points || comma != ';' // programs write "1,5" between semicolons, where a comma is the point
-	file := &records{ctx: t.ctx, file: text, what: "a line, or a value in quotes,",
-		comma: byte(comma)}
-	file.values = &textguard.Values{Separator: byte(comma), Most: parquet.MaxColumns + csvBuffer}
+	file := textguard.NewParts(t.ctx, text, "table", "a line, or a value in quotes,", maxRecord)
+	file.Byte, file.Values = byte(comma), textguard.Values{Separator: byte(comma), Most: parquet.MaxColumns + csvBuffer}
 	in := bufio.NewReaderSize(file, csvBuffer)
 	if err := cmp.Or(utf8Start(in), skipComments(file, in)); err != nil {
 		return err
@@ -253,9 +247,9 @@ func (t *csvTable) columns(names []string) error {
 }
 
 // records adds the records of a file. data is its first line, if that is no header.
-func (t *csvTable) records(reader *csv.Reader, file *records, data []string) error {
+func (t *csvTable) records(reader *csv.Reader, file *textguard.Parts, data []string) error {
 	for {
-		file.next()
+		file.Next()
 		rec, err := data, error(nil)
 		if data = nil; rec == nil {
 			rec, err = reader.Read()
@@ -433,41 +427,4 @@ func csvError(c *csv.Reader, err error) error {
 			Msg: pe.Err.Error(), Err: err}
 	}
 	return fault.WrapAt(fault.Corrupt, "table", c.InputOffset(), err)
-}
-
-// records is a file of records, read from start to end.
-type records struct {
-	ctx    context.Context
-	file   io.Reader
-	at     int64
-	record int64 // bytes since a record ended, including the buffer before the parser
-	comma  byte  // is between values, and is counted like bytes
-	commas int
-	values *textguard.Values // of a CSV, without the commas in quotes; nil: they are not counted
-	what   string            // a record, for errors
-}
-
-// next begins another record.
-func (s *records) next() {
-	if s.record, s.commas = 0, 0; s.values != nil {
-		s.values.Next()
-	}
-}
-
-func (s *records) Read(p []byte) (int, error) {
-	if err := pace.Tick(s.ctx); err != nil {
-		return 0, err
-	}
-	n, err := s.file.Read(p)
-	s.at += int64(n)
-	if s.commas += bytes.Count(p[:n], []byte{s.comma}); s.commas > maxCommas {
-		return 0, fault.At(fault.Limit, "table", s.at, "%s with over %d values", s.what, maxCommas)
-	}
-	if s.values != nil && !s.values.Add(p[:n]) {
-		return 0, fault.At(fault.Limit, "table", s.at, "%s with over %d values", s.what, parquet.MaxColumns)
-	}
-	if s.record += int64(n); s.record > maxRecord {
-		return 0, fault.At(fault.Limit, "table", s.at, "%s of over %d bytes", s.what, maxRecord)
-	}
-	return n, err
 }

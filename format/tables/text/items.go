@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -99,7 +100,8 @@ func newItems(ctx context.Context, want func(name string) texts.Want) *items {
 
 // all adds the rows of a file, at least one.
 func (in *items) all(r source.Reader) error {
-	in.file = &records{ctx: in.ctx, file: source.Sequential(in.ctx, r), what: "an item", comma: ':'}
+	in.file = textguard.NewParts(in.ctx, source.Sequential(in.ctx, r), "table", "an item", maxRecord)
+	in.file.Byte = ':'
 	text, before := bufio.NewReaderSize(in.file, int(min(max(r.Size(), 16), 1<<16))), in.n
 	if err := utf8Start(text); err != nil {
 		return err
@@ -132,7 +134,7 @@ func itemsError(d *json.Decoder, err error) error {
 // items are the columns of the items that were read.
 type items struct {
 	ctx     context.Context
-	file    *records
+	file    *textguard.Parts
 	want    func(name string) texts.Want
 	n       int64
 	columns map[string]*itemColumn
@@ -364,7 +366,7 @@ func (in *items) add(it *item, at int64) error {
 // row adds a row of values, with the values of a bounding box.
 func (in *items) row(box []float64, values map[string]json.RawMessage, part string, at int64) error {
 	in.n++
-	in.file.record, in.file.commas = 0, 0
+	in.file.Next()
 	for name, v := range in.from {
 		if values[name] == nil {
 			values[name] = v
