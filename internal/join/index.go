@@ -2,6 +2,7 @@ package join
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"strings"
 )
 
@@ -13,11 +14,10 @@ type index struct {
 	form  func(name string) string // the spelling in which ends are compared
 	seed  maphash.Seed
 	slots []slot // their count is a power of two
-	used  int
 }
 
 // slot has the number of a name and 1 more in its lower half, 0 if it is empty. The upper half has several, and the
-// hash of the end.
+// hash of the end, because a name has several ends.
 type slot uint64
 
 // several says that other names have the same end, and none of them is more of a name than the others.
@@ -25,42 +25,38 @@ const several slot = 1 << 63
 
 func (s slot) name() int32 { return int32(uint32(s)) - 1 }
 
-func newIndex(list []string, skip int, form func(name string) string) *index {
-	return &index{list: list, skip: skip, form: form, seed: maphash.MakeSeed(), slots: make([]slot, 16)}
+// newIndex returns an index with room for n ends.
+func newIndex(list []string, skip, n int, form func(name string) string) *index {
+	return &index{list, skip, form, maphash.MakeSeed(), make([]slot, 1<<bits.Len(uint(n+n/2)))}
 }
 
-// find returns the slot of an end, or the empty one where it belongs, and its hash.
-func (x *index) find(end string) (place int, hash slot) {
+// find returns the slot of an end, or the empty one where it belongs, and the hash for it.
+func (x *index) find(end string) (found *slot, hash slot) {
 	hash = slot(maphash.String(x.seed, end)) << 32 &^ several
 	mask := len(x.slots) - 1
-	for place = int(hash>>32) & mask; x.slots[place] != 0; place = (place + 1) & mask {
-		s := x.slots[place]
-		if s>>32<<32&^several == hash && endsIn(x.form(x.list[s.name()]), end) {
-			break
+	for place := int(hash>>32) & mask; ; place = (place + 1) & mask {
+		found = &x.slots[place]
+		if *found == 0 || *found>>32<<32&^several == hash && endsIn(x.form(x.list[found.name()]), end) {
+			return found, hash
 		}
 	}
-	return place, hash
 }
 
 // get returns the slot of an end.
 func (x *index) get(end string) (found slot, ok bool) {
-	place, _ := x.find(end)
-	return x.slots[place], x.slots[place] != 0
+	s, _ := x.find(end)
+	return *s, *s != 0
 }
 
 // put adds the end of a name, whole or not. A whole name is nearer to the end than one that has more in front. It
 // returns false for a whole name that another one is equal to.
-func (x *index) put(end string, name int32, whole bool) bool {
+func (x *index) put(end string, name int32, whole bool) (first bool) {
 	if end == "" {
 		return true
 	}
-	place, hash := x.find(end)
-	switch s := &x.slots[place]; {
+	switch s, hash := x.find(end); {
 	case *s == 0:
 		*s = hash | slot(name+1)
-		if x.used++; 4*x.used > 3*len(x.slots) {
-			x.grow()
-		}
 	case len(x.form(x.list[s.name()])) == x.skip+len(end): // whole
 		if whole {
 			*s |= several
@@ -72,21 +68,6 @@ func (x *index) put(end string, name int32, whole bool) bool {
 		*s |= several
 	}
 	return true
-}
-
-func (x *index) grow() {
-	old, mask := x.slots, 2*len(x.slots)-1
-	x.slots = make([]slot, 2*len(old))
-	for _, s := range old {
-		if s == 0 {
-			continue
-		}
-		place := int(s>>32&^(several>>32)) & mask
-		for x.slots[place] != 0 {
-			place = (place + 1) & mask
-		}
-		x.slots[place] = s
-	}
 }
 
 // endsIn reports whether a text ends in another one from a slash on.

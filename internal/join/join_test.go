@@ -276,7 +276,7 @@ func TestRowsOf(t *testing.T) {
 	}
 }
 
-// TestMemoryOfNames: a name takes at most 32 bytes beside its text, and 64 if its ending counts.
+// TestMemoryOfNames: a name takes at most 24 bytes beside its text, and 48 if its ending counts.
 func TestMemoryOfNames(t *testing.T) {
 	const n = 1 << 20
 	list := make([]string, n)
@@ -293,7 +293,7 @@ func TestMemoryOfNames(t *testing.T) {
 	names := New(list)
 	exact := used() - before
 	names.Best("none", "none")
-	if both := used() - before; exact > 32*n || both > 64*n {
+	if both := used() - before; exact > 24*n || both > 48*n {
 		t.Errorf("%d bytes of a name, %d with endings", exact/n, both/n)
 	}
 	runtime.KeepAlive(names)

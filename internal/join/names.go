@@ -60,7 +60,14 @@ func New(list []string) *Names { return newNames(list, 0, false) }
 func Apart(list []string) *Names { return newNames(list, 0, true) }
 
 func newNames(list []string, skip int, apart bool) *Names {
-	n := &Names{list: list, apart: apart, exact: newIndex(list, skip, func(name string) string { return name })}
+	ends := len(list)
+	for _, name := range list {
+		if apart {
+			ends += strings.Count(name, "/") + strings.Count(name, `\`)
+		}
+	}
+	asIs := func(name string) string { return name }
+	n := &Names{list: list, apart: apart, exact: newIndex(list, skip, ends, asIs)}
 	for i, name := range list {
 		if name == "" {
 			continue
@@ -70,7 +77,7 @@ func newNames(list []string, skip int, apart bool) *Names {
 		}
 	}
 	n.loose = sync.OnceValue(func() *index {
-		loose := newIndex(list, skip, looseOf)
+		loose := newIndex(list, skip, ends, looseOf)
 		for i, name := range list {
 			if text := looseOf(name); apart || text != name { // at looks for the others in exact
 				n.put(loose, int32(i), text)
