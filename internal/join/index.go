@@ -2,7 +2,6 @@ package join
 
 import (
 	"hash/maphash"
-	"math/bits"
 	"strings"
 )
 
@@ -13,7 +12,7 @@ type index struct {
 	skip  int                      // bytes of the folders that all names share, and that a sample need not have
 	form  func(name string) string // the spelling in which ends are compared
 	seed  maphash.Seed
-	slots []slot // their count is a power of two
+	slots []slot // two thirds of them are used at most
 }
 
 // slot has the number of a name and 1 more in its lower half, 0 if it is empty. The upper half has several, and the
@@ -27,14 +26,13 @@ func (s slot) name() int32 { return int32(uint32(s)) - 1 }
 
 // newIndex returns an index with room for n ends.
 func newIndex(list []string, skip, n int, form func(name string) string) *index {
-	return &index{list, skip, form, maphash.MakeSeed(), make([]slot, 1<<bits.Len(uint(n+n/2)))}
+	return &index{list, skip, form, maphash.MakeSeed(), make([]slot, n+n/2+1)}
 }
 
 // find returns the slot of an end, or the empty one where it belongs, and the hash for it.
 func (x *index) find(end string) (found *slot, hash slot) {
 	hash = slot(maphash.String(x.seed, end)) << 32 &^ several
-	mask := len(x.slots) - 1
-	for place := int(hash>>32) & mask; ; place = (place + 1) & mask {
+	for place := int(hash >> 32 * slot(len(x.slots)) >> 31); ; place = (place + 1) % len(x.slots) { // of 31 bits
 		found = &x.slots[place]
 		if *found == 0 || *found>>32<<32&^several == hash && endsIn(x.form(x.list[found.name()]), end) {
 			return found, hash

@@ -276,7 +276,24 @@ func TestRowsOf(t *testing.T) {
 	}
 }
 
-// TestMemoryOfNames: a name takes at most 24 bytes beside its text, and 48 if its ending counts.
+// TestNamesOfManyParts: names of a hostile file take memory for few of their parts.
+func TestNamesOfManyParts(t *testing.T) {
+	list := make([]string, 1<<10)
+	for i := range list {
+		list[i] = fmt.Sprint(i, strings.Repeat("/", 4000), i)
+	}
+	names := Apart(list)
+	if n := len(names.exact.slots) + len(names.loose().slots); n > 30*len(list) {
+		t.Errorf("%d slots of %d names", n, len(list))
+	}
+	for i, name := range list {
+		if m, ok := names.Best(name, name); !ok || m.Name != int32(i) || m.Several {
+			t.Fatal(i, m, ok)
+		}
+	}
+}
+
+// TestMemoryOfNames: a name takes at most 16 bytes beside its text, and 32 if its ending counts.
 func TestMemoryOfNames(t *testing.T) {
 	const n = 1 << 20
 	list := make([]string, n)
@@ -293,7 +310,7 @@ func TestMemoryOfNames(t *testing.T) {
 	names := New(list)
 	exact := used() - before
 	names.Best("none", "none")
-	if both := used() - before; exact > 24*n || both > 48*n {
+	if both := used() - before; exact > 16*n || both > 32*n {
 		t.Errorf("%d bytes of a name, %d with endings", exact/n, both/n)
 	}
 	runtime.KeepAlive(names)

@@ -63,7 +63,7 @@ func newNames(list []string, skip int, apart bool) *Names {
 	ends := len(list)
 	for _, name := range list {
 		if apart {
-			ends += strings.Count(name, "/") + strings.Count(name, `\`)
+			ends += min(strings.Count(name, "/")+strings.Count(name, `\`), maxEnds)
 		}
 	}
 	asIs := func(name string) string { return name }
@@ -91,12 +91,19 @@ func newNames(list []string, skip int, apart bool) *Names {
 // looseOf returns a name without the ending of an image, with slashes in place of the separators of Windows.
 func looseOf(name string) string { return magic.WithoutEnding(strings.ReplaceAll(name, `\`, "/")) }
 
+// maxEnds bounds the parts of a name that are compared alone, because each takes memory. A name that is the whole end
+// of a path has more.
+const maxEnds = 8
+
 // put adds a name, in a spelling, to an index: from the shared folders on, or with apart each of its ends. It returns
 // false if another name has the same spelling.
 func (n *Names) put(x *index, i int32, text string) (first bool) {
 	first = x.put(text[min(x.skip, len(text)):], i, true)
-	for _, end, more := strings.Cut(text, "/"); n.apart && more; _, end, more = strings.Cut(end, "/") {
-		x.put(end, i, false)
+	for parts, begin := 0, len(text); n.apart && parts < maxEnds; parts++ {
+		if begin = strings.LastIndexByte(text[:begin], '/'); begin < 0 {
+			break
+		}
+		x.put(text[begin+1:], i, false)
 	}
 	return first
 }
