@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,8 @@ import (
 type matched struct {
 	join.Field
 	pattern *listing.Pattern
-	order   []int // of the values of the pattern, as they stand in keys: as the names of the leading pattern
+	order   []int    // of the values of the pattern, as they stand in keys: as the names of the leading pattern
+	values  []string // of the last path
 }
 
 // keyOf returns the key of the values of the pattern's names.
@@ -342,24 +342,15 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 	}
 	var paths []string
 	var sizes []int64
-	var values []string
 	for k, name := range found.Paths {
-		var ok bool
-		if values, ok, err = m.pattern.Match(prefix+name, values[:0]); err != nil {
-			return inPart(err, fmt.Sprintf("field %q", s.Field))
+		if ok, err := m.take(s, prefix+name, int64(len(paths))); err != nil {
+			return err
+		} else if ok {
+			paths, sizes = append(paths, arrayOf(found.Path(k), s.array)), append(sizes, found.Sizes[k])
 		}
-		if !ok {
-			continue
-		}
-		m.add(values, int64(len(paths)))
-		paths, sizes = append(paths, arrayOf(found.Path(k), s.array)), append(sizes, found.Sizes[k])
 	}
 	if len(paths) == 0 {
-		all := columns.Paths(found.Paths)
-		if other, err := t.otherCase(ctx, strings.TrimPrefix(text, folder), all, 0); err != nil || other != "" {
-			return cmp.Or(err, endsOtherwise(s, folder+other))
-		}
-		return noField(s, fault.NotFound, "no file matches the pattern %q", s.Pattern)
+		return t.noneMatches(ctx, s, folder, strings.TrimPrefix(text, folder), columns.Paths(found.Paths), 0)
 	}
 	t.fields[i].main = columns.Map(columns.Paths(append(paths, "")), func(_ int64, c columns.Cell) columns.Cell {
 		c.Null = len(c.Text) == 0
@@ -370,69 +361,63 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 	return nil
 }
 
-// add adds the row of a file by what its names stand for.
-func (m *matched) add(values []string, row int64) {
-	m.Keys, m.Rows = append(m.Keys, m.keyOf(values)), append(m.Rows, row)
+// take adds the row of a file if the pattern matches its path.
+func (m *matched) take(s Source, path string, row int64) (ok bool, err error) {
+	if m.values, ok, err = m.pattern.Match(path, m.values[:0]); err != nil || !ok {
+		return false, inPart(err, fmt.Sprintf("field %q", s.Field))
+	}
+	m.Keys, m.Rows = append(m.Keys, m.keyOf(m.values)), append(m.Rows, row)
+	return true, nil
 }
 
 // matches adds the rows of the paths that a field's pattern matches. shared is the length of the directory that all
 // absolute paths share. About so many rows are expected.
 func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns.Column, shared int,
 	expected int64) error {
-	var values []string
 	m.Keys, m.Rows = make([]string, 0, expected), make([]int64, 0, expected)
 	err := uris.Scan(ctx, func(row int64, v columns.Cell) error {
 		path := t.below(string(v.Text), shared)
 		if t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
 			return nil
 		}
-		var ok bool
-		var err error
-		if values, ok, err = m.pattern.Match(path, values[:0]); err != nil || !ok {
-			return inPart(err, fmt.Sprintf("field %q", s.Field))
-		}
-		m.add(values, row)
-		return nil
+		_, err := m.take(s, path, row)
+		return err
 	})
+	switch {
+	case err != nil || len(m.Keys) > 0:
+		return err
+	case magic.Way(s.Pattern) != "":
+		return listing.NotRead(s.Pattern)
+	}
+	return t.noneMatches(ctx, s, "", s.Pattern, uris, shared)
+}
+
+// noneMatches returns the error for a pattern, below a folder, that matches no path. It may match one but for capitals
+// of its ending.
+func (t *Table) noneMatches(ctx context.Context, s Source, folder, pattern string, uris *columns.Column,
+	shared int) error {
+	patterns, err := listing.ParsePatterns([]string{listing.OtherCase(pattern)})
 	if err != nil {
 		return err
 	}
-	if len(m.Keys) == 0 {
-		if magic.Way(s.Pattern) != "" {
-			return listing.NotRead(s.Pattern)
+	noun, way := t.noun(), ""
+	err = uris.Scan(ctx, func(_ int64, c columns.Cell) error {
+		path := t.below(string(c.Text), shared)
+		_, ok, err := patterns[0].Match(path, nil)
+		if ok && way == "" {
+			noun, way = "file", fmt.Sprintf(", but %q does: write its ending", folder+path)
 		}
-		way := ""
-		if other, err := t.otherCase(ctx, s.Pattern, uris, shared); err != nil || other != "" {
-			return cmp.Or(err, endsOtherwise(s, other))
-		}
-		if len(m.pattern.Names()) > 1 || m.pattern.Stars() {
-			way = ": names and * stand for text without slashes here, and **/ for folders"
-		}
-		return noField(s, fault.NotFound, "no %s matches the pattern %q%s", t.noun(), s.Pattern, way)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case s.Beside:
+		noun = "file"
+	case way == "" && (len(column.Names(s.Pattern)) > 1 || strings.Contains(s.Pattern, "*")):
+		way = ": names and * stand for text without slashes here, and **/ for folders"
 	}
-	return nil
-}
-
-// endsOtherwise returns the error for a pattern that matches a file but for capitals of its ending.
-func endsOtherwise(s Source, file string) error {
-	return noField(s, fault.NotFound, "no file matches the pattern %q, but %q does: write its ending", s.Pattern, file)
-}
-
-// otherCase returns a file that a pattern matches but for capitals of its ending, or "".
-func (t *Table) otherCase(ctx context.Context, pattern string, uris *columns.Column, shared int) (found string,
-	err error) {
-	patterns, err := listing.ParsePatterns([]string{listing.OtherCase(pattern)})
-	if err == nil {
-		err = uris.Scan(ctx, func(_ int64, c columns.Cell) error {
-			path := t.below(string(c.Text), shared)
-			_, ok, err := patterns[0].Match(path, nil)
-			if ok && found == "" {
-				found = path
-			}
-			return err
-		})
-	}
-	return found, err
+	return noField(s, fault.NotFound, "no %s matches the pattern %q%s", noun, s.Pattern, way)
 }
 
 // otherEnding returns a file of pixels with the name of another one, but for the ending, or "".
