@@ -20,7 +20,7 @@ type Field struct {
 	Names    []int
 	Optional bool // samples may lack a file
 	Beside   bool // its files make no samples
-	// Of has for each sample the number of its file, -1 without one.
+	// Of has for each leading file the number of the file of its sample, -1 without one.
 	Of []int32
 
 	index *Names
@@ -46,20 +46,20 @@ func (f *Field) find(sample string) int32 {
 }
 
 // row returns the row of the file of sample k, -1 without one.
-func (f *Field) row(k int) int64 {
+func (f *Field) row(k int32) int64 {
 	if i := f.Of[k]; i >= 0 {
 		return f.Rows[i]
 	}
 	return -1
 }
 
-// SampleRows returns the rows of the files of all samples. Without one it is -1 or, of files Beside, the row behind all
+// SampleRows returns the rows of the files of samples. Without one it is -1 or, of files Beside, the row behind all
 // others.
-func (f *Field) SampleRows() []int64 {
-	rows := make([]int64, len(f.Of))
-	for k := range rows {
-		if rows[k] = f.row(k); rows[k] < 0 && f.Beside {
-			rows[k] = int64(len(f.Keys))
+func (f *Field) SampleRows(samples []int32) []int64 {
+	rows := make([]int64, len(samples))
+	for i, k := range samples {
+		if rows[i] = f.row(k); rows[i] < 0 && f.Beside {
+			rows[i] = int64(len(f.Keys))
 		}
 	}
 	return rows
@@ -69,12 +69,16 @@ func (f *Field) SampleRows() []int64 {
 type Fields struct {
 	All  []*Field // nil: it has no files
 	Lead int      // the field whose files are samples: it has all names
+	// Samples are the numbers of the leading files that are samples.
+	Samples []int32
 
 	Incomplete int // samples that lack a file
 	Missing    int // files that are not there
 	// The first of these: the field that lacks it, the key of the sample, and the field whose names that has.
 	Where, From int
 	Key         string
+
+	incomplete []bool // for each leading file
 }
 
 // others yields the fields that have files, but for the leading one.
@@ -88,33 +92,12 @@ func (p *Fields) others() iter.Seq2[int, *Field] {
 	}
 }
 
-// Keep keeps some samples, in this order.
-func (p *Fields) Keep(samples []int) {
-	for _, f := range p.others() {
-		f.Of = num.Pick(f.Of, samples)
-	}
-	lead := p.All[p.Lead]
-	lead.Keys, lead.Rows, lead.index = num.Pick(lead.Keys, samples), num.Pick(lead.Rows, samples), nil
-}
-
-// KeepIf keeps the samples that are marked.
-func (p *Fields) KeepIf(marked []bool) {
-	var kept []int
-	for k, keep := range marked {
-		if keep {
-			kept = append(kept, k)
-		}
-	}
-	if len(kept) < len(marked) {
-		p.Keep(kept)
-	}
-}
-
 // Join finds the files of all samples. A leading file that is the file of another sample, and lacks files of its own,
 // is none: with {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, and not an image whose mask would be
 // a_mask_mask.tif.
 func (p *Fields) Join() {
 	lead := p.All[p.Lead]
+	p.Samples = num.Range[int32](0, len(lead.Keys))
 	lacks := make([]bool, len(lead.Keys))
 	for _, f := range p.others() {
 		f.Of = make([]int32, len(lead.Keys))
@@ -127,22 +110,22 @@ func (p *Fields) Join() {
 		return
 	}
 	owned, _ := p.owned()
-	keep := make([]bool, len(lacks))
-	for k, row := range lead.Rows {
+	p.Samples = slices.DeleteFunc(p.Samples, func(k int32) bool {
 		// A file that is also the file of its own sample is a sample: a scene of one date that others refer to.
-		keep[k] = !lacks[k] || !owned[row]
+		own := false
 		for _, f := range p.others() {
-			keep[k] = keep[k] || f.Names != nil && !f.Beside && f.row(k) == row
+			own = own || f.Names != nil && !f.Beside && f.row(k) == lead.Rows[k]
 		}
-	}
-	p.KeepIf(keep)
+		return lacks[k] && owned[lead.Rows[k]] && !own
+	})
 }
 
 // owned returns the rows of the files that samples have beside their leading files, and the rows of these samples.
 func (p *Fields) owned() (files, samples map[int64]bool) {
 	files, samples = map[int64]bool{}, map[int64]bool{}
 	for _, f := range p.others() {
-		for k, lead := range p.All[p.Lead].Rows {
+		for _, k := range p.Samples {
+			lead := p.All[p.Lead].Rows[k]
 			if row := f.row(k); !f.Beside && row >= 0 && row != lead {
 				files[row], samples[lead] = true, true
 			}
@@ -151,34 +134,36 @@ func (p *Fields) owned() (files, samples map[int64]bool) {
 	return files, samples
 }
 
-// Count counts the files that samples lack, and the files that belong to no sample, which lack the leading one. It
-// returns the samples that lack none.
-func (p *Fields) Count() (complete []bool) {
+// Count counts the files that samples lack, and the files that belong to no sample, which lack the leading one.
+func (p *Fields) Count() {
 	lead, used := p.All[p.Lead], make([][]bool, len(p.All))
-	complete = slices.Repeat([]bool{true}, len(lead.Keys))
+	p.incomplete = make([]bool, len(lead.Keys))
 	further := false // files of no sample
 	for i, f := range p.others() {
 		used[i] = make([]bool, len(f.Keys))
-		for k, number := range f.Of {
-			if number >= 0 {
+		for _, k := range p.Samples {
+			if number := f.Of[k]; number >= 0 {
 				used[i][number] = true
 			} else if !f.Optional {
 				p.note(i, lead.Keys[k], p.Lead)
-				complete[k] = false
+				p.incomplete[k] = true
 			}
 		}
 		further = further || !f.Beside && slices.Contains(used[i], false)
 	}
-	for _, whole := range complete {
-		if !whole {
+	for _, lacks := range p.incomplete {
+		if lacks {
 			p.Incomplete++
 		}
 	}
 	if further {
-		lead.Index()
 		p.countFurther(used)
 	}
-	return complete
+}
+
+// Drop leaves out the samples that Count found to lack a file.
+func (p *Fields) Drop() {
+	p.Samples = slices.DeleteFunc(p.Samples, func(k int32) bool { return p.incomplete[k] })
 }
 
 // countFurther counts the files that lack for the files of no sample. used says which files have one.

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -172,40 +173,38 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 	if err := t.leaveOutIncomplete(&joined, fields, files, otherwise, o); err != nil {
 		return err
 	}
-	lead := files[first]
 	if t.table != nil { // the files of a listing are in the order of their paths
-		order, err := sorted(ctx, uris, lead.Rows)
-		if err != nil {
+		if err := sortByPath(ctx, joined.Samples, files[first].Rows, uris); err != nil {
 			return err
 		}
-		joined.Keep(order)
 	}
-	t.n = int64(len(lead.Keys))
+	t.n = int64(len(joined.Samples))
 	if t.table != nil || t.n < uris.Rows() { // or all files are samples, in order
-		t.order = lead.Rows
+		t.order = num.Pick(files[first].Rows, joined.Samples)
 	}
-	if err := t.giveRows(ctx, fields, files, first, uris); err != nil {
+	if err := t.giveRows(ctx, fields, files, &joined, uris); err != nil {
 		return err
 	}
 	return t.nameFields(ctx, fields, o)
 }
 
 // giveRows gives fields the rows of their samples.
-func (t *Table) giveRows(ctx context.Context, fields []Source, files []*matched, first int,
+func (t *Table) giveRows(ctx context.Context, fields []Source, files []*matched, joined *join.Fields,
 	uris *columns.Column) error {
 	for i, source := range fields {
 		m := files[i]
 		switch {
-		case i == first:
+		case i == joined.Lead:
 			t.fields[i].rows = t.order
 		case m != nil:
-			if t.fields[i].rows = m.SampleRows(); !slices.ContainsFunc(m.Of, func(k int32) bool { return k >= 0 }) {
+			t.fields[i].rows = m.SampleRows(joined.Samples)
+			if !slices.ContainsFunc(joined.Samples, func(k int32) bool { return m.Of[k] >= 0 }) {
 				return noField(source, fault.NotFound, "none of %d samples has a file %q", t.n, source.Pattern)
 			}
 			// {scene}/{id}.tif matches a/label.tif, the {scene}/label.tif of all files of a, too. Nothing tells it from
 			// a scene of one date that others refer to.
 			for k, row := range t.fields[i].rows {
-				if m.Names == nil || m.Beside || row != files[first].Rows[k] {
+				if m.Names == nil || m.Beside || row != files[joined.Lead].Rows[joined.Samples[k]] {
 					continue
 				}
 				cell, err := uris.Cell(ctx, row)
@@ -229,15 +228,14 @@ func (t *Table) giveRows(ctx context.Context, fields []Source, files []*matched,
 // a file that has the name of one that lacks, but for its ending.
 func (t *Table) leaveOutIncomplete(joined *join.Fields, fields []Source, files []*matched,
 	otherwise func(name string) (string, error), o Options) error {
-	complete := joined.Count()
-	if joined.Missing == 0 {
+	if joined.Count(); joined.Missing == 0 {
 		return nil
 	}
 	field := fields[joined.Where]
 	example := files[joined.Where].path(joined.Key, files[joined.From].keyNames())
 	if o.DropIncomplete {
 		t.dropped, t.example = joined.Incomplete, example
-		if joined.KeepIf(complete); len(files[joined.Lead].Keys) == 0 {
+		if joined.Drop(); len(joined.Samples) == 0 {
 			return fault.New(fault.NotFound, "dataset",
 				"no id has a file or array for every field: %d lack one, such as %s", t.dropped, t.example)
 		}
@@ -275,18 +273,18 @@ func (m *matched) unique(s Source) error {
 	return noField(s, fault.Corrupt, "two files of the pattern %q have the id %q%s", s.Pattern, twice, way)
 }
 
-// sorted returns the numbers of rows in the order of their paths uris.
-func sorted(ctx context.Context, uris *columns.Column, rows []int64) ([]int, error) {
-	paths, order := make([]string, len(rows)), make([]int, len(rows))
-	for i, row := range rows {
-		cell, err := uris.Cell(ctx, row)
+// sortByPath puts samples, which are numbers of rows, in the order of their paths uris.
+func sortByPath(ctx context.Context, samples []int32, rows []int64, uris *columns.Column) error {
+	paths := make([]string, len(rows))
+	for _, k := range samples {
+		cell, err := uris.Cell(ctx, rows[k])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		paths[i], order[i] = string(cell.Text), i
+		paths[k] = string(cell.Text)
 	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(paths[a], paths[b]) })
-	return order, nil
+	slices.SortFunc(samples, func(a, b int32) int { return strings.Compare(paths[a], paths[b]) })
+	return nil
 }
 
 // withOutside returns a listing that has the files of other folders, too, to which patterns lead, by the names that
