@@ -16,8 +16,13 @@ type Info struct {
 	Format       int         `json:"format"`
 	Group        bool        `json:"group"`
 	Consolidated bool        `json:"consolidated,omitempty"`
-	Arrays       []Described `json:"arrays"`
+	Arrays       []Described `json:"arrays"`         // the first maxDescribed
+	More         int         `json:"more,omitempty"` // arrays behind them
 }
+
+// maxDescribed bounds the arrays of a group that are described: each may cost reads of its coordinates, and about 250
+// bytes of the answer, 50 KB in all, which a person can look through. Listing a group names all of them.
+const maxDescribed = 200
 
 // Described describes an array.
 type Described struct {
@@ -47,7 +52,8 @@ func (n *Node) Describe(ctx context.Context, path string) (any, error) {
 		return nil, err
 	}
 	info := &Info{Path: path, Kind: n.kind, Format: n.Format, Group: n.Array == nil, Consolidated: n.Consolidated}
-	for _, member := range list {
+	info.More = max(len(list)-maxDescribed, 0)
+	for _, member := range list[:len(list)-info.More] {
 		if member.Err != nil {
 			info.Arrays = append(info.Arrays, Described{Path: member.Path, Unreadable: fault.Line(member.Err)})
 			continue
