@@ -46,7 +46,6 @@ const (
 	DefaultTimeout       = 2 * time.Minute
 	DefaultAttempts      = 8
 	DefaultBackoff       = 100 * time.Millisecond
-	DefaultHedge         = 0.95
 	DefaultSilences      = 2
 )
 
@@ -71,9 +70,6 @@ type Options struct {
 	// Attempts is how often in a row a connection is made that breaks without a batch, before the error
 	// is given to the caller; of several servers, each. Default DefaultAttempts.
 	Attempts int
-	// Hedge sends the request for a batch to a second server when the first takes longer than twice the time within
-	// which this share of the last batches arrived; the first answer counts. Negative: never. Default DefaultHedge.
-	Hedge float64
 	// Backoff is the pause before the second attempt; it doubles up to a hundredfold. Default
 	// DefaultBackoff.
 	Backoff time.Duration
@@ -102,7 +98,6 @@ func (o Options) withDefaults() Options {
 	o.OpenAttempts = cmp.Or(o.OpenAttempts, o.Attempts)
 	o.Silences = cmp.Or(o.Silences, DefaultSilences)
 	o.Backoff = cmp.Or(o.Backoff, DefaultBackoff)
-	o.Hedge = cmp.Or(o.Hedge, DefaultHedge)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
@@ -112,9 +107,9 @@ func (o Options) validate() error {
 		return fmt.Errorf("client: transport %q", t)
 	}
 	counts := min(o.Attempts, o.OpenAttempts, o.Silences) >= 1 && o.MaxBatchBytes >= 1 && o.Rows >= 0
-	if !counts || min(o.Timeout, o.Backoff) < 0 || !(o.Hedge < 1) {
-		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d attempts, backoff %v, hedge %g",
-			o.MaxBatchBytes, o.Timeout, o.Attempts, o.Backoff, o.Hedge)
+	if !counts || min(o.Timeout, o.Backoff) < 0 {
+		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d attempts, backoff %v",
+			o.MaxBatchBytes, o.Timeout, o.Attempts, o.Backoff)
 	}
 	return nil
 }
@@ -143,7 +138,7 @@ func Dial(target string, o Options) (*Client, error) {
 		}
 		for _, address := range addresses {
 			if known[address.target] {
-				// Otherwise a server that is there twice would be hedged by itself.
+				// Otherwise a server that is there twice would count as two.
 				continue
 			}
 			known[address.target] = true

@@ -81,18 +81,17 @@ func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chas
 // onClock receives an epoch of pools of ten steps each from some servers, and returns how long that
 // took on a clock on which only the servers' work takes time.
 func onClock(t *testing.T, servers, pools int, o batch.LoaderOptions) (took time.Duration, all []*clocked) {
-	took, all, err := clockedRun(t, servers, pools, client.Options{Hedge: -1}, o, func(*clocked) {})
+	took, all, err := clockedRun(t, servers, pools, client.Options{}, o, func(*clocked) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return took, all
 }
 
-// clockedRun is onClock for servers that change may alter, and for a run that may fail. It calls
-// before at every step.
+// clockedRun is onClock for servers that change may alter, and for a run that may fail.
 func clockedRun(
 	t *testing.T, servers, pools int, co client.Options, o batch.LoaderOptions,
-	change func(*clocked), before ...func(step int),
+	change func(*clocked),
 ) (took time.Duration, all []*clocked, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		listeners := map[string]*bufconn.Listener{}
@@ -133,9 +132,6 @@ func clockedRun(
 		begun = time.Now()
 		got := 0
 		for ; ; got++ {
-			for _, f := range before {
-				f(got)
-			}
 			var b *batch.Batch
 			if b, err = l.Next(t.Context()); err != nil {
 				break
@@ -184,7 +180,7 @@ func TestSilenceIsBounded(t *testing.T) {
 // TestStalledServer: if one server stops sending, the other one is asked after the timeout.
 func TestStalledServer(t *testing.T) {
 	var stuck *clocked
-	_, all, err := clockedRun(t, 2, 6, client.Options{Timeout: time.Second, Hedge: -1}, batch.LoaderOptions{},
+	_, all, err := clockedRun(t, 2, 6, client.Options{Timeout: time.Second}, batch.LoaderOptions{},
 		func(c *clocked) {
 			if stuck == nil {
 				stuck, c.silent = c, 250
@@ -197,7 +193,7 @@ func TestStalledServer(t *testing.T) {
 
 // TestServersShareTheWork: three servers get as many tickets each, and none twice.
 func TestServersShareTheWork(t *testing.T) {
-	_, three, err := clockedRun(t, 3, 30, client.Options{Hedge: -1}, batch.LoaderOptions{Prefetch: 4},
+	_, three, err := clockedRun(t, 3, 30, client.Options{}, batch.LoaderOptions{Prefetch: 4},
 		func(c *clocked) { c.pool = 10 }) // one batch each
 	if err != nil {
 		t.Fatal(err)

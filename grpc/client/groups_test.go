@@ -57,7 +57,7 @@ func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o batch.
 		}
 		targets = append(targets, run(t, s.Serve))
 	}
-	r, err := dial(t, strings.Join(targets, ","), client.Options{Hedge: -1}).Open(t.Context(), spec)
+	r, err := dial(t, strings.Join(targets, ","), client.Options{}).Open(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,33 +30,21 @@ type serverLane struct {
 	up       bool // requests may be added
 	spent    bool // it has failed as often as it may
 	requests []*ticketRequest
-	sent     int // of requests, from the first on, on this connection
-	added    time.Time
-	answered time.Time
+	sent     int       // of requests, from the first on, on this connection
 	heard    time.Time // when the server last said something, or had nothing to say
 	silent   int       // connections in a row that it let end by saying nothing
 }
 
 // add has the lane ask for a request. It needs the session's lock.
 func (l *serverLane) add(r *ticketRequest) {
-	now := time.Now()
 	if len(l.requests) == 0 {
-		l.heard, l.added = now, now
+		l.heard = time.Now()
 	}
-	r.lanes++
 	l.requests = append(l.requests, r)
 	select {
 	case l.unsent <- struct{}{}:
 	default:
 	}
-}
-
-// workStart returns since when the server has had only its oldest request to work on. It needs the lock.
-func (l *serverLane) workStart() time.Time {
-	if l.answered.After(l.added) {
-		return l.answered
-	}
-	return l.added
 }
 
 // work makes connections until the session ends.
@@ -343,13 +331,10 @@ func (l *serverLane) finish(b *batch.Batch, want *ticketRequest) error {
 // done removes the oldest request, which is answered now, from those that the server owes. It needs the
 // session's lock.
 func (l *serverLane) done() *ticketRequest {
-	now, oldest := time.Now(), l.requests[0]
-	// The time does not count from the request, since the server worked on earlier ones until its turn.
-	l.s.took(now.Sub(l.workStart()))
-	l.answered, l.heard, l.silent = now, now, 0
+	oldest := l.requests[0]
+	l.heard, l.silent = time.Now(), 0
 	l.requests = slices.Delete(l.requests, 0, 1)
 	l.sent--
-	oldest.lanes--
 	return oldest
 }
 

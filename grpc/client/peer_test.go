@@ -2,7 +2,6 @@ package client
 
 import (
 	"errors"
-	"math"
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/dtype"
@@ -24,15 +23,6 @@ func TestNoSharedMemoryAfterClose(t *testing.T) {
 	nowhere := &chaskiv1.Shared{Token: make([]byte, 16), Address: "nowhere"}
 	if _, err := p.leaseSocket(nowhere); !errors.Is(err, errFinal) {
 		t.Errorf("a connection of a closed client: %v", err)
-	}
-}
-
-// TestHedgeIsAShare: a hedge that is not below 1 is refused, also NaN.
-func TestHedgeIsAShare(t *testing.T) {
-	for _, h := range []float64{1, 2, math.NaN(), math.Inf(1)} {
-		if _, err := Dial("unix:nowhere", Options{Hedge: h}); err == nil {
-			t.Errorf("hedge %v is taken", h)
-		}
 	}
 }
 

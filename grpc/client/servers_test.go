@@ -28,11 +28,9 @@ import (
 // again.
 type host struct {
 	chaskiv1.UnimplementedChaskiServer
-	t    *testing.T
-	path string
-	hash atomic.Pointer[string]
-	// The stream sends nothing from the first position on for which stall returns true.
-	stall   func(first int64) bool
+	t       *testing.T
+	path    string
+	hash    atomic.Pointer[string]
 	silent  atomic.Bool // descriptions do not come
 	fault   func(first int64) *chaskiv1.Fault
 	tickets atomic.Int64
@@ -101,10 +99,6 @@ func (h *host) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv
 			continue
 		}
 		h.tickets.Add(1)
-		if h.stall != nil && h.stall(t.GetFirst()) {
-			<-g.Context().Done()
-			return nil
-		}
 		if h.fault != nil {
 			if f := h.fault(t.GetFirst()); f != nil {
 				f.Ticket = t.GetId()
@@ -211,21 +205,6 @@ func TestOneServerIsMissing(t *testing.T) {
 	two[0].start()
 }
 
-// TestHedge: if one server stops sending, a second one is asked long before the timeout.
-func TestHedge(t *testing.T) {
-	two, target := hosts(t, 2)
-	var stuck atomic.Bool
-	two[0].stall = func(int64) bool { return stuck.Load() }
-	start := time.Now()
-	err := iterate(t, target, client.Options{Timeout: time.Hour}, 6, func(step int) { stuck.Store(step >= 25) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := time.Since(start); d > 10*time.Minute {
-		t.Errorf("it took %v", d)
-	}
-}
-
 // TestSilentDescription: if one server does not describe the spec, or hangs from the beginning, the
 // run begins with the other one long before the timeout, and the first joins once it answers.
 func TestSilentDescription(t *testing.T) {
@@ -326,18 +305,5 @@ func TestAddressesAreChecked(t *testing.T) {
 		if _, err := client.Dial(target, client.Options{}); err == nil {
 			t.Errorf("%q is taken", target)
 		}
-	}
-}
-
-// TestSlowUser: a user who takes long between two batches does not cause a request to a second
-// server. A slow server would, so the test runs on a clock on which no server is slow.
-func TestSlowUser(t *testing.T) {
-	_, two, err := clockedRun(t, 2, 4, client.Options{}, batch.LoaderOptions{}, func(*clocked) {}, func(step int) {
-		if step == 15 || step == 22 {
-			time.Sleep(time.Minute)
-		}
-	})
-	if n := two[0].tickets + two[1].tickets; err != nil || n != 40 {
-		t.Fatalf("%d tickets for 40 batches, %v", n, err)
 	}
 }

@@ -23,8 +23,8 @@ import (
 // of several servers would have work. So a session makes more requests, within PrefetchBytes, until every server has a
 // group. A server owes at most Prefetch of them at a time, so it can soon take over the requests of another one.
 //
-// Every server has a lane. A batch is requested from one server, from another if that one breaks, and from a second
-// one too if it is slow. Next returns batches in the order of the steps.
+// Every server has a lane. A batch is requested from one server, and from another if that one breaks. Next returns
+// batches in the order of the steps.
 type session struct {
 	run     *Run
 	options TicketOptions
@@ -40,14 +40,10 @@ type session struct {
 	last      uint64           // id of the last ticket
 	open      []*ticketRequest // not handed to Next, in order
 	waiting   []*ticketRequest // open requests that no server has, in order
-	times     []time.Duration
-	slot      int    // of times, for the next one
-	pending   int    // requests whose batches Next has not taken
-	spans     []span // their groups, in order
-	position  int    // in the first of them: batches that Next has taken
-	hasLogged bool   // that PrefetchBytes is short
-	nextWaits bool
-	look      chan struct{} // has one element when there may be something to hedge
+	pending   int              // requests whose batches Next has not taken
+	spans     []span           // their groups, in order
+	position  int              // in the first of them: batches that Next has taken
+	hasLogged bool             // that PrefetchBytes is short
 
 	lastNext        time.Time     // when Next last returned a batch
 	waited, stepped time.Duration // in Next and between its calls, since servers were last told
@@ -61,7 +57,6 @@ type ticketRequest struct {
 	native bool   // the server may leave the conversion to this side
 	group  int64  // requests of one group share decoded tiles; -1: no group
 	turn   uint64 // number of the group: the next group has the next one
-	lanes  int    // that have the request
 	done   bool
 	batch  *batch.Batch // if done, this or
 	err    error
@@ -90,8 +85,7 @@ type ticketResult struct {
 func newSession(r *Run, o TicketOptions) *session {
 	made := &session{
 		run: r, options: o,
-		out:  make(chan ticketResult, r.maxOpen(o.Prefetch)+1), // and the error
-		look: make(chan struct{}, 1),
+		out: make(chan ticketResult, r.maxOpen(o.Prefetch)+1), // and the error
 	}
 	made.ctx, made.cancel = context.WithCancel(context.Background())
 	for i, server := range r.client.peers {
@@ -104,9 +98,6 @@ func newSession(r *Run, o TicketOptions) *session {
 	for _, l := range made.lanes {
 		made.group.Go(l.work)
 	}
-	if len(made.lanes) > 1 && made.run.client.options.Hedge > 0 {
-		made.group.Go(made.hedge)
-	}
 	return made
 }
 
@@ -118,7 +109,6 @@ func (s *session) advance(b *batch.Batch, called time.Time) {
 	}
 	s.lastNext = time.Now()
 	s.waited += s.lastNext.Sub(called)
-	s.nextWaits = false
 	s.pending--
 	s.position++
 	if s.spans[0].n--; s.spans[0].n == 0 {
@@ -193,17 +183,8 @@ func (s *session) ask() {
 	s.assign()
 }
 
-// want says that Next waits: a slow server is one that it waits for.
-func (s *session) want() {
-	s.mu.Lock()
-	s.nextWaits = true
-	s.mu.Unlock()
-	s.poke()
-}
-
 // receive returns what comes next, or the error of ctx if that ends first.
 func (s *session) receive(ctx context.Context) (ticketResult, error) {
-	s.want()
 	select {
 	case r := <-s.out:
 		return r, nil
@@ -212,19 +193,8 @@ func (s *session) receive(ctx context.Context) (ticketResult, error) {
 	}
 }
 
-func (s *session) poke() {
-	select {
-	case s.look <- struct{}{}:
-	default:
-	}
-}
-
 // assign gives waiting requests to lanes that are up and have room. It needs the lock.
 func (s *session) assign() {
-	if s.nextWaits {
-		// Next is woken, since what it waits for may get a server, or another one.
-		s.poke()
-	}
 	room := 0
 	for _, l := range s.lanes {
 		if l.up {
@@ -233,7 +203,7 @@ func (s *session) assign() {
 	}
 	left := s.waiting[:0]
 	for i, request := range s.waiting {
-		lane := s.choose(request, nil)
+		lane := s.choose(request)
 		if lane == nil || room <= 0 && request != s.open[0] {
 			left = append(left, s.waiting[i:]...)
 			break
@@ -253,14 +223,14 @@ func (s *session) assign() {
 
 // choose returns the lane for a request, or nil if none is up: the lane of its group if it is up, else one that owes
 // the fewest batches. It needs the lock.
-func (s *session) choose(r *ticketRequest, but *serverLane) *serverLane {
+func (s *session) choose(r *ticketRequest) *serverLane {
 	var best *serverLane
 	var bestRank uint64
-	if home := s.lanes[r.turn%uint64(len(s.lanes))]; r.group >= 0 && home.up && home != but {
+	if home := s.lanes[r.turn%uint64(len(s.lanes))]; r.group >= 0 && home.up {
 		return home
 	}
 	for i, lane := range s.lanes {
-		if !lane.up || lane == but {
+		if !lane.up {
 			continue
 		}
 		// The server with the highest hash takes the group: when one leaves, only its groups move.
@@ -276,14 +246,13 @@ func (s *session) choose(r *ticketRequest, but *serverLane) *serverLane {
 	return best
 }
 
-// answer takes a lane's answer to its oldest request, unless another server was first, and sends the batches that are
-// next in order to Next.
+// answer takes a lane's answer to its oldest request, and sends the batches that are next in order to Next.
 func (s *session) answer(l *serverLane, b *batch.Batch, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	request := l.done()
 	defer s.assign() // the lane has room
-	if request.done || s.hasFailed {
+	if s.hasFailed {
 		if b != nil {
 			b.Release()
 		}
@@ -318,12 +287,7 @@ func (s *session) broken(l *serverLane, attempt int, err error) (lost bool) {
 	if errors.Is(err, ErrSilent) || status.Code(err) == codes.DeadlineExceeded {
 		l.silent++
 	}
-	for _, request := range l.requests {
-		// Another server must get it, unless a second one has it already.
-		if request.lanes--; request.lanes == 0 && !request.done {
-			s.waiting = append(s.waiting, request)
-		}
-	}
+	s.waiting = append(s.waiting, l.requests...) // for other servers
 	l.requests = nil
 	// In the order of the steps, because Next waits for the first one.
 	slices.SortFunc(s.waiting, func(a, b *ticketRequest) int { return int(a.id) - int(b.id) })
@@ -337,76 +301,6 @@ func (s *session) broken(l *serverLane, attempt int, err error) (lost bool) {
 			attempt, "error", fault.Line(err))
 	}
 	return lost
-}
-
-// Hedging: an answer is slow after slowFactor times the time within which a share (Options.Hedge) of the last
-// keptTimes answers arrived, but not before slowLeast, nor before fewTimes are known.
-const (
-	keptTimes  = 200 // the share DefaultHedge leaves 10 of them, so one outlier does not decide
-	fewTimes   = 10  // fewer answers would say little about the next one
-	slowFactor = 2
-	// None is sent sooner, since a second request costs a server a decoded batch.
-	slowLeast = 50 * time.Millisecond
-)
-
-// took records the time of an answer. It needs the lock.
-func (s *session) took(d time.Duration) {
-	if len(s.times) < keptTimes {
-		s.times = append(s.times, d)
-		return
-	}
-	s.times[s.slot] = d
-	s.slot = (s.slot + 1) % keptTimes
-}
-
-// slow returns after how long an answer is slow, or 0 if that is not known. It needs the lock.
-func (s *session) slow() time.Duration {
-	if len(s.times) < fewTimes {
-		return 0
-	}
-	t := slices.Clone(s.times)
-	slices.Sort(t)
-	return max(slowLeast, slowFactor*t[int(s.run.client.options.Hedge*float64(len(t)))])
-}
-
-// hedge asks a second server for what Next waits for, when the first is slow. The first answer counts;
-// they are the same.
-func (s *session) hedge() {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-s.look:
-		case <-timer.C:
-		}
-		timer.Reset(s.hedgeNow())
-	}
-}
-
-// hedgeNow returns when to look again.
-func (s *session) hedgeNow() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	slow := s.slow()
-	if !s.nextWaits || slow == 0 || len(s.open) == 0 {
-		return time.Hour // Next pokes
-	}
-	request := s.open[0]
-	if request.done || request.lanes != 1 {
-		return time.Hour
-	}
-	i := slices.IndexFunc(s.lanes, func(l *serverLane) bool { return slices.Contains(l.requests, request) })
-	if left := slow - time.Since(s.lanes[i].workStart()); left > 0 {
-		return left
-	}
-	if other := s.choose(request, s.lanes[i]); other != nil {
-		s.run.client.options.Logger.Info("chaski is slow, another server is asked too", "server",
-			s.lanes[i].peer.target, "other", other.peer.target)
-		other.add(request)
-	}
-	return slow
 }
 
 // close ends the session and releases what Next did not take.

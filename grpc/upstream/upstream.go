@@ -1,5 +1,5 @@
 // Package upstream is an engine whose batches come from other servers. The local engine of a Python process serves it:
-// hedging, revival, groups and TLS then come from package client, and batches go on in shared memory, converted.
+// revival, groups and TLS then come from package client, and batches go on in shared memory, converted.
 package upstream
 
 import (
@@ -86,10 +86,8 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 		Attempts:      int(u.GetRetries()) + 1,
 		// One attempt, since the user who starts a run wants to know at once that no server answers.
 		OpenAttempts: 1,
-		Hedge:        u.GetHedge(),
 		Logger:       o.Logger,
 	}
-	options.Hedge = cmp.Or(options.Hedge, -1)
 	if len(u.GetTargets()) == 1 && !strings.HasPrefix(u.GetTargets()[0], "dns:") {
 		// There is no other server, so a second try would only make the user wait twice as long.
 		options.Silences = 1

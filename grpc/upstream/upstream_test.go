@@ -195,7 +195,7 @@ func TestSameBatchesAsInProcess(t *testing.T) {
 				want.Release()
 				got.Release()
 			}
-			q.Close() // what a second server was asked for may come late, and is released by now
+			q.Close()
 			e.(interface{ Trim() }).Trim()
 			if len(memory.live) != 0 {
 				t.Errorf("%d buffers are not freed", len(memory.live))

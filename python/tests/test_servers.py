@@ -73,7 +73,7 @@ def test_work_is_shared_and_the_order_kept():
 
     for e in three:
         e.answer = answer
-    with running(*three) as (_, targets), connect(",".join(targets), hedge=None) as loader:
+    with running(*three) as (_, targets), connect(",".join(targets)) as loader:
         assert firsts(loader) == ALL
     asked = [[t.first for t in e.tickets] for e in three]
     assert sorted(sum(asked, [])) == ALL, "every ticket was asked once"
@@ -90,7 +90,7 @@ def test_groups_stay_together(mixed):
         told = pb.Groups(pool=16)
     levels = tuple((v.drawn, v.samples) for v in told.levels)
     three = engines(3, groups=told)
-    with running(*three) as (_, targets), connect(targets, hedge=None) as loader:
+    with running(*three) as (_, targets), connect(targets) as loader:
         assert firsts(loader) == firsts(loader) == ALL
     where: dict[int, set[int]] = {}
     for i, e in enumerate(three):
@@ -118,7 +118,7 @@ def test_all_servers_work_on_groups(world):
         e.answer = answer
     with running(*three) as (_, targets):
         for rank in range(world):
-            options = {"rank": rank, "world_size": world, "prefetch": 1, "hedge": None}
+            options = {"rank": rank, "world_size": world, "prefetch": 1}
             with connect(targets, **options) as loader:
                 assert len(list(loader)) == len(list(loader)) == STEPS
     where = [{t.first // 16 for t in e.tickets if t.epoch == 0} for e in three]
@@ -133,7 +133,7 @@ def test_groups_within_a_bound_of_bytes(caplog):
         before = 0
         for batches, told in ((0, True), (7, True), (10, False)):
             caplog.clear()
-            options = {"prefetch": 2, "prefetch_bytes": batches * 4 * (4 + 17), "hedge": None}
+            options = {"prefetch": 2, "prefetch_bytes": batches * 4 * (4 + 17)}
             with connect(targets, **options) as loader:
                 for given, _ in nonempty(enumerate(loader)):
                     ahead = sum(len(e.tickets) for e in three) - before - given
@@ -162,7 +162,7 @@ def test_a_server_dies_with_a_whole_group():
         e.answer = answer
     with (
         running(*three) as (servers, targets),
-        connect(targets, prefetch=2, hedge=None) as loader,
+        connect(targets, prefetch=2) as loader,
     ):
         seen = []
         for batch in loader:
@@ -252,21 +252,12 @@ def stalls(first: int):
     return answer
 
 
-def test_a_stalled_server_is_hedged():
-    two = engines(2)
-    two[0].answer = stalls(80)
-    with running(*two) as (_, targets), connect(targets, timeout=3600) as loader:
-        start = time.monotonic()
-        assert firsts(loader) == ALL
-        assert time.monotonic() - start < 500, "long before the timeout"
-
-
 def test_a_stalled_server_is_given_up_after_the_timeout():
     def run(timeout: float) -> None:
         two = engines(2)
         two[0].answer = stalls(80)
         with running(*two) as (_, targets):
-            with connect(targets, timeout=timeout, hedge=None) as loader:
+            with connect(targets, timeout=timeout) as loader:
                 assert firsts(loader) == ALL
 
     patiently(run, 1)
@@ -343,7 +334,7 @@ def test_one_stalls_while_the_other_is_away():
         again = engines(1)[0]
         with (
             running(*two) as (servers, targets),
-            connect(targets, timeout=timeout, retries=1000, hedge=None) as loader,
+            connect(targets, timeout=timeout, retries=1000) as loader,
         ):
             port = int(targets[1].rpartition(":")[2])
             servers[1].stop(0).wait()

@@ -126,9 +126,6 @@ type Upstream struct {
 	TimeoutSeconds float64 `protobuf:"fixed64,4,opt,name=timeout_seconds,json=timeoutSeconds,proto3" json:"timeout_seconds,omitempty"`
 	// How often in a row a broken connection is opened again, counted for each of several servers.
 	Retries uint32 `protobuf:"varint,5,opt,name=retries,proto3" json:"retries,omitempty"`
-	// With several servers, a batch is also requested from a second one when the first takes longer than twice the time
-	// within which this share of the last batches arrived; the first answer counts. Without a share, never.
-	Hedge float64 `protobuf:"fixed64,6,opt,name=hedge,proto3" json:"hedge,omitempty"`
 	// Batches requested ahead. Without a number, as many as suit the data: 3, and of small samples of remote files up to
 	// 32, within a quarter of the engine's memory and 256 MiB.
 	Prefetch uint32 `protobuf:"varint,7,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
@@ -207,13 +204,6 @@ func (x *Upstream) GetTimeoutSeconds() float64 {
 func (x *Upstream) GetRetries() uint32 {
 	if x != nil {
 		return x.Retries
-	}
-	return 0
-}
-
-func (x *Upstream) GetHedge() float64 {
-	if x != nil {
-		return x.Hedge
 	}
 	return 0
 }
@@ -2468,14 +2458,13 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\bupstream\x18\x03 \x01(\v2\x13.chaski.v1.UpstreamR\bupstream\x12\x12\n" +
 	"\x04rank\x18\x04 \x01(\rR\x04rank\x12\x1d\n" +
 	"\n" +
-	"world_size\x18\x05 \x01(\rR\tworldSize\"\xfe\x02\n" +
+	"world_size\x18\x05 \x01(\rR\tworldSize\"\xf5\x02\n" +
 	"\bUpstream\x12\x18\n" +
 	"\atargets\x18\x01 \x03(\tR\atargets\x12 \n" +
 	"\x03tls\x18\x02 \x01(\v2\x0e.chaski.v1.TlsR\x03tls\x12\x1c\n" +
 	"\ttransport\x18\x03 \x01(\tR\ttransport\x12'\n" +
 	"\x0ftimeout_seconds\x18\x04 \x01(\x01R\x0etimeoutSeconds\x12\x18\n" +
-	"\aretries\x18\x05 \x01(\rR\aretries\x12\x14\n" +
-	"\x05hedge\x18\x06 \x01(\x01R\x05hedge\x12\x1a\n" +
+	"\aretries\x18\x05 \x01(\rR\aretries\x12\x1a\n" +
 	"\bprefetch\x18\a \x01(\rR\bprefetch\x12%\n" +
 	"\x0eprefetch_bytes\x18\b \x01(\x03R\rprefetchBytes\x12&\n" +
 	"\x0fmax_batch_bytes\x18\t \x01(\x03R\rmaxBatchBytes\x12\x14\n" +
@@ -2484,7 +2473,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
 	"token_file\x18\v \x01(\tR\ttokenFile\x12\x1f\n" +
 	"\vplain_token\x18\f \x01(\bR\n" +
-	"plainToken\"O\n" +
+	"plainTokenJ\x04\b\x06\x10\aR\x05hedge\"O\n" +
 	"\x03Tls\x12\x14\n" +
 	"\x05roots\x18\x01 \x01(\fR\x05roots\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +

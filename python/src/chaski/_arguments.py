@@ -290,9 +290,6 @@ class Engine(HasToken):
         max_batch_bytes: the largest size of a batch.
         retries: how often in a row a broken connection is opened again, counted for each of several
             servers. Only for `connect`.
-        hedge: with several servers, a batch is also requested from a second one when the first
-            takes longer than twice the time within which this share of the last batches arrived;
-            the first answer counts. Without a share, never. None is no share. Only for `connect`.
         prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
             `prefetch` batches are requested, so that every server has a pool of tiles to work on,
             while all of them fit into this many bytes. 0 keeps to `prefetch`. Only for `connect`.
@@ -323,7 +320,6 @@ class Engine(HasToken):
     timeout: float = 120.0
     max_batch_bytes: int = 8 << 30
     retries: int = 5
-    hedge: float | None = 0.95
     prefetch_bytes: int = 2 << 30
     credentials: grpc.ChannelCredentials | None = None
     token: Token | str | None = None

@@ -93,7 +93,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         RuntimeError: this process was forked from one that had used chaski.
     """
     _refuse_fork()
-    not_here = "retries", "hedge", "prefetch_bytes", "credentials", "token", "plain_token"
+    not_here = "retries", "prefetch_bytes", "credentials", "token", "plain_token"
     e = _checked_engine(o, "load", *not_here)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(contextlib.closing(Files(o.fields, local=True)))
@@ -240,7 +240,6 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
         targets=targets,
         tls=tls,
         timeout_seconds=e.timeout,
-        hedge=e.hedge or 0.0,
         # The engine reads the file itself, so that a token that was renewed holds for reconnecting.
         token=token.text() if token and not token.path else "",
         token_file=token.path if token else "",
@@ -293,6 +292,4 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
         raise SpecError(f"cache_bytes is {e.cache_bytes}, and no cache is given: it needs a folder")
     if (e.workers or 0) > _MAX_WORKERS:
         raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
-    if e.hedge is not None and not positive("hedge", e.hedge) < 1:
-        raise SpecError(f"hedge is {e.hedge!r}: it must be a share between 0 and 1, or None")
     return e
