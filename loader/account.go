@@ -5,7 +5,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // openingBytes is charged for every opening before it reads anything: the spec as text and as values, which is at most
@@ -27,11 +26,6 @@ func openAccount(ctx context.Context, o *Options, s *Spec) (*budget.Account, err
 	n := int64(datasets(&root))
 	o.CacheBytes = max(1, min(o.CacheBytes, total/cachesShare/n))
 	account, err := o.Budget.Open(ctx, openingBytes+n*o.CacheBytes)
-	if err == nil {
-		if err = pace.Tick(ctx); err != nil { // it may have waited without its turn
-			account.Close()
-		}
-	}
 	return account, fault.WithFile(err, s.Source)
 }
 

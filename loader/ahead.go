@@ -39,10 +39,10 @@ type (
 type runAhead struct {
 	lookahead *lookahead
 	run       source.CacheRun
-	of        steps.Ticket   // of the rows of the run
-	turn      resources.Turn // of the stream; of the dispatcher, as is step
-	step      int64          // that the last ticket was for, in all epochs
-	steps     chan int64     // the same, for the goroutine that looks ahead
+	of        steps.Ticket     // of the rows of the run
+	turn      resources.Caller // of the stream; of the dispatcher, as is step
+	step      int64            // that the last ticket was for, in all epochs
+	steps     chan int64       // the same, for the goroutine that looks ahead
 	ctx       context.Context
 	end       context.CancelFunc
 }
@@ -70,7 +70,7 @@ func (l *lookahead) close() {
 }
 
 // note tells the run of a ticket that the ticket begins. It returns nil if the ticket is of none.
-func (l *lookahead) note(turn resources.Turn, t steps.Ticket) *runAhead {
+func (l *lookahead) note(turn resources.Caller, t steps.Ticket) *runAhead {
 	if l == nil || len(t.Positions) > 0 || t.First%l.batch != 0 || t.Weights == nil && !l.repeats {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (l *lookahead) note(turn resources.Turn, t steps.Ticket) *runAhead {
 // find returns the run that a ticket goes on, of its stream or of one that has ended: often each epoch has a stream of
 // its own. again says that the ticket was asked for before. The run of a stream that jumps ends, or that draws by other
 // weights.
-func (l *lookahead) find(t steps.Ticket, turn resources.Turn, step int64) (found *runAhead, again bool) {
+func (l *lookahead) find(t steps.Ticket, turn resources.Caller, step int64) (found *runAhead, again bool) {
 	l.runs = slices.DeleteFunc(l.runs, func(r *runAhead) bool { return r.ctx.Err() != nil })
 	for _, known := range l.runs {
 		if !known.follows(t) {

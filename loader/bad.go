@@ -80,7 +80,7 @@ func (p *Pending) settle(r *pixels.Reader) error {
 				// The dispatcher finishes a batch if the workers were faster. It needs a clock of
 				// its own, otherwise the chunks of the substitute would be missing from Stages.
 				r = p.engine.newReader()
-				r.Slot.For(p.client)
+				r.Client = p.client
 				defer endReader(r)
 			}
 			good, err := p.replace(r, place)

@@ -164,9 +164,9 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	if engine.queue.stages = o.Stages; o.Stages != nil {
 		engine.slow.sources = make([]sourceTime, len(engine.sets))
 	}
-	if engine.fetchers(); engine.options.Recode { // fetchers sets the turns of remote files
-		if engine.options.Turns == nil { // without turns nobody knows which workers are idle
-			engine.options.Turns = resources.NewTurns(engine.options.Workers)
+	if engine.fetchers(); engine.options.Recode { // fetchers sets the decoders of remote files
+		if engine.options.Decoders == nil { // without them nobody knows which workers are idle
+			engine.options.Decoders = resources.NewDecoders(engine.options.Workers)
 		}
 		engine.recoded = pixels.NewRecoded(recoded, &engine.options)
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -618,33 +617,30 @@ func TestTilesAreReadAhead(t *testing.T) {
 	defer store.Close()
 	spec := k.spec(Sampler{}, "")
 	spec.Source, spec.Dims, spec.BatchSize = "s3://bucket/six", "n b y x", 6
-	all := turns.New(1, 1)
+	all := resources.NewDecoders(1)
 	e, err := Open(t.Context(), spec, Options{Workers: 1, Fetchers: 4, Opener: store, Stages: &resources.Stages{},
-		Turns: all})
+		Decoders: all})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	holder := all.Slot("other")
-	if err := holder.Tick(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	all.Begin(nil)
 	p := e.Start(t.Context(), steps.StepTicket(0, 0, 6, 0, 1), false)
 	seen := map[string]bool{}
 	for len(seen) < 4 {
 		seen[<-store.made] = true
 	}
 	if chunks, _ := e.options.Stages.Decoded(); chunks != 0 {
-		t.Errorf("%d chunks decoded without a turn", chunks)
+		t.Errorf("%d chunks decoded without a decoder", chunks)
 	}
 	select {
 	case at := <-store.made:
 		t.Errorf("%s was read by a fifth of four", at)
 	case <-p.done:
-		t.Error("a batch without a turn")
+		t.Error("a batch without a decoder")
 	default:
 	}
-	holder.Rest()
+	all.End(nil)
 	wait(t, p).Release()
 	if k.check(t, e) != 6 {
 		t.Error("other rows")

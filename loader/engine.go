@@ -169,7 +169,7 @@ type Pending struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	client      any         // for whom it is: see resources.Turn
+	client      any         // for whom it is: see resources.Caller
 	next        *Pending    // behind it in the queue
 	claim       *quotaClaim // on the quota of its client; nil before its turn
 	budgetBytes int64       // bytes of the budget for memory, from queue.ask until it has the memory

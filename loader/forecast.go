@@ -10,8 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/each"
-	"github.com/chaski-eo/chaski/internal/pace"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -244,12 +242,9 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 	errs := make([]error, len(plans))
 	for first := b.from; first < b.end; first += int64(len(plans)) {
 		count := min(int64(len(plans)), b.end-first)
-		pace.Rest(ctx) // the caller waits here
 		plan := func(ctx context.Context, _ int, steps iter.Seq[int64]) error {
-			slot := turns.Of(ctx).Beside()
-			defer slot.Rest()
 			for i := range steps {
-				plans[i], errs[i] = p.planStep(turns.With(ctx, slot), first+i)
+				plans[i], errs[i] = p.planStep(ctx, first+i)
 			}
 			return nil
 		}
@@ -285,7 +280,7 @@ func (p *dryRun) announce(ctx context.Context, step int64) error {
 // planStep returns the reads of a step, with the reads of substitutes for bad samples.
 func (p *dryRun) planStep(ctx context.Context, step int64) ([]dryrun.Row, error) {
 	engine, o := p.engine, p.options
-	if err := pace.Tick(ctx); err != nil { // also for a step without rows of this rank, which reads nothing
+	if err := ctx.Err(); err != nil { // also for a step without rows of this rank, which reads nothing
 		return nil, err
 	}
 	ticket := engine.spec.Cut().Ticket(o.Epoch, step, engine.samples, o.Rank, o.World)
@@ -335,7 +330,7 @@ func (p *dryRun) charge(ctx context.Context) error {
 
 // step counts a step.
 func (p *dryRun) step(ctx context.Context, rows []dryrun.Row) error {
-	if err := pace.Tick(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	var total dryrun.Work

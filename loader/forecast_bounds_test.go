@@ -8,7 +8,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/source"
@@ -54,7 +53,6 @@ func TestForecastsOfACacheEnd(t *testing.T) {
 }
 
 // TestForecastsPayForTheirMemory: what a forecast remembers is charged to the account of its context, and given back.
-// One turn is enough for all of its goroutines.
 func TestForecastsPayForTheirMemory(t *testing.T) {
 	race.SkipCovered(t)
 	b := newBucket(t, 1, 2, 192, 64, 0, 1e9)
@@ -68,14 +66,12 @@ func TestForecastsPayForTheirMemory(t *testing.T) {
 	}
 	defer engine.Close()
 	for limit, kind := range map[int64]fault.Kind{4 << 20: fault.Limit, 1 << 30: 0} {
-		account, err := budget.New(limit, nil).Open(t.Context(), 0)
+		account, err := budget.New(limit).Open(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		slot := turns.Processors(1).Slot("a client")
-		_, err = engine.Forecast(turns.With(budget.With(t.Context(), account), slot),
+		_, err = engine.Forecast(budget.With(t.Context(), account),
 			dryrun.Options{Cache: diskcache.NewSimulation(1 << 62)})
-		slot.Rest()
 		if fault.KindOf(err) != kind || kind == 0 && err != nil || account.Held() != 0 {
 			t.Errorf("with %d bytes: %v, and holds %d", limit, err, account.Held())
 		}

@@ -38,7 +38,7 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 		o.Prefetch = int(ahead)
 	}
 	tickets := &startedTickets{engine: e}
-	tickets.ctx = resources.WithTurn(context.Background(), resources.Turn{Stream: tickets})
+	tickets.ctx = resources.WithCaller(context.Background(), resources.Caller{Stream: tickets})
 	return batch.NewLoader(batch.Run{Cut: e.spec.Cut(), Samples: e.samples, State: e.State(), Ahead: o.Prefetch,
 		BadLimit: (*batch.BadLimit)(e.spec.BadLimit), Tickets: tickets, Logger: e.options.Logger}, o)
 }

@@ -65,7 +65,7 @@ func mustTake(t *testing.T, m *batchPool, n int) batch.Buffer {
 // on with its floor, and a request that waits gets the memory that engines have beyond.
 func TestMemoriesShareABudget(t *testing.T) {
 	const limit, floor, size = 8000, 800, 400
-	b := budget.New(limit, nil)
+	b := budget.New(limit)
 	alloc, sum, most := tally()
 	var done sync.WaitGroup
 	for i := range 4 {
@@ -110,7 +110,7 @@ func TestMemoriesShareABudget(t *testing.T) {
 // TestIdleMemoryOfUnreadEnginesGoesFirst: what a request needs comes from an engine that nobody reads, and then from
 // idle memory of the others. Floors and batches that are out stay.
 func TestIdleMemoryOfUnreadEnginesGoesFirst(t *testing.T) {
-	b := budget.New(8000, nil) // 7,000 without the reserve
+	b := budget.New(8000) // 7,000 without the reserve
 	alloc, _, _ := tally()
 	unread, read := budgeted(t, b, alloc, 8000, 1000), budgeted(t, b, alloc, 8000, 1000)
 	fill := func(m *batchPool, keep int) {
@@ -149,7 +149,7 @@ func TestRefusedTickets(t *testing.T) {
 		coming int64
 		fails  bool
 	}{{100, 0, false}, {99, 0, true}, {99, 1, false}} {
-		b := budget.New(8000, nil)
+		b := budget.New(8000)
 		alloc, _, _ := tally()
 		q := newQueue(1000, 10)
 		q.memory = budgeted(t, b, alloc, 1000, c.floor)
@@ -179,7 +179,7 @@ func TestRefusedTickets(t *testing.T) {
 
 // TestLeasesLeaveRoom: a batch is lent only if there is room for one more, in the engine and in the budget.
 func TestLeasesLeaveRoom(t *testing.T) {
-	b := budget.New(8000, nil)
+	b := budget.New(8000)
 	alloc, _, _ := tally()
 	m := budgeted(t, b, alloc, 4000, 1000)
 	if err := b.Acquire(t.Context(), 4000); err != nil {

@@ -67,15 +67,15 @@ type tilePlanner struct {
 
 // plannedRun is a run of tickets, each for the step behind the one before it. A nil *plannedRun has no windows.
 type plannedRun struct {
-	next    steps.Ticket   // the first one whose windows are not all foreseen
-	row     int            // of next: the first one that is not
-	order   int64          // of that row, as long as no other run comes between
-	rows    int            // of the tickets that have come
-	last    int64          // the order behind the last of them
-	turn    resources.Turn // of that one
-	windows []aheadWindow  // those foreseen that no ticket has asked for, the next one first
-	bytes   int64          // of their planned chunks, decoded
-	chunks  int            // how many these are
+	next    steps.Ticket     // the first one whose windows are not all foreseen
+	row     int              // of next: the first one that is not
+	order   int64            // of that row, as long as no other run comes between
+	rows    int              // of the tickets that have come
+	last    int64            // the order behind the last of them
+	turn    resources.Caller // of that one
+	windows []aheadWindow    // those foreseen that no ticket has asked for, the next one first
+	bytes   int64            // of their planned chunks, decoded
+	chunks  int              // how many these are
 }
 
 // aheadWindow is a window that a run asks for later: a row of the ticket whose first position is first.
@@ -197,7 +197,7 @@ func (p *tilePlanner) ticket(t plannedTicket) {
 	if len(run.windows) == 0 {
 		run.next, run.row = p.following(t.ticket), 0
 	}
-	run.turn, run.last = resources.TurnOf(t.ctx), t.order+int64(rows)
+	run.turn, run.last = resources.CallerOf(t.ctx), t.order+int64(rows)
 	run.rows += rows
 	run.order = max(run.order, run.last+int64(len(run.windows)))
 }
@@ -208,7 +208,7 @@ func (p *tilePlanner) runOf(t plannedTicket) (found *plannedRun) {
 	if !p.ahead || len(t.ticket.Positions) > 0 || t.ticket.Weights != nil {
 		return nil
 	}
-	turn, patience := resources.TurnOf(t.ctx), staleAfter*int64(len(p.runs))
+	turn, patience := resources.CallerOf(t.ctx), staleAfter*int64(len(p.runs))
 	p.runs = slices.DeleteFunc(p.runs, func(r *plannedRun) bool {
 		jumps := r.turn == turn && r.sameRows(t.ticket)
 		if found == nil && r.skipTo(p.tiles, t.ticket) {

@@ -132,7 +132,7 @@ func TestNamedWindowsShareChunks(t *testing.T) {
 // TestPlannedTiles: a chunk is shared if another window needs it, with the rows that all of them need; a tile makes
 // room for one that is needed earlier, and for others of the budget.
 func TestPlannedTiles(t *testing.T) {
-	charges := budget.New(2000, nil)
+	charges := budget.New(2000)
 	c := pixels.NewPlannedTiles(250, charges)
 	key := func(i int) pixels.TileKey { return pixels.TileKey{Chunk: i} }
 	plan := func(order int64, chunks ...int) {
@@ -231,7 +231,7 @@ func TestWindowsPlannedAhead(t *testing.T) {
 	p := e.newTilePlanner()
 	order := int64(1)
 	asks := func(ticket steps.Ticket, stream int) plannedTicket {
-		ctx := resources.WithTurn(t.Context(), resources.Turn{Stream: stream})
+		ctx := resources.WithCaller(t.Context(), resources.Caller{Stream: stream})
 		plan := plannedTicket{ctx, ticket, &tilePlan{}, order}
 		order += int64(ticket.Rows())
 		if tile, _ := e.tiles.Get(pixels.TileKey{Row: -1}, 0, 1<<40, 1, 1); tile != nil { // a chunk is missed

@@ -22,7 +22,7 @@ func newQueue(bound int64, turn int) *queue {
 
 // put appends a ticket. It reports false if the queue is closed.
 func (q *queue) put(p *Pending) bool {
-	turn := resources.TurnOf(p.ctx)
+	turn := resources.CallerOf(p.ctx)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -222,7 +222,7 @@ func (q *queue) bytesInUse() (n int64) {
 }
 
 // othersWait reports whether tickets of other streams wait for memory.
-func (q *queue) othersWait(t resources.Turn) bool {
+func (q *queue) othersWait(t resources.Caller) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.blocked || q.all.turns.Len() == 0 {

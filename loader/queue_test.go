@@ -27,7 +27,7 @@ type asker struct {
 }
 
 func newAsker(t *testing.T, q *queue, client, stream string, rows int) *asker {
-	ctx, cancel := context.WithCancel(resources.WithTurn(t.Context(), resources.Turn{Client: client, Stream: stream}))
+	ctx, cancel := context.WithCancel(resources.WithCaller(t.Context(), resources.Caller{Client: client, Stream: stream}))
 	t.Cleanup(cancel)
 	return &asker{q: q, ctx: ctx, cancel: cancel, rows: rows}
 }
@@ -120,7 +120,7 @@ func TestGreedyClientLeavesOthersTheirPart(t *testing.T) {
 // buffers that they hold, and the memory counts all buffers that exist, within its bound.
 func TestClaimsCountLargerBuffers(t *testing.T) {
 	const bound, limit, floor = 1200, 2000, 400
-	b := budget.New(limit, nil)
+	b := budget.New(limit)
 	alloc, sum, most := tally()
 	q := newQueue(bound, 32)
 	q.memory = budgeted(t, b, alloc, bound, floor)
@@ -200,7 +200,7 @@ func TestWindowsOfBatchesThatNobodyTakes(t *testing.T) {
 	still, brisk := newAsker(t, q, "a", "", 8), newAsker(t, q, "b", "", 8)
 	still.ask(100)
 	brisk.ask(100)
-	turn := resources.Turn{Client: "a", Stream: ""}
+	turn := resources.Caller{Client: "a", Stream: ""}
 	if q.othersWait(turn) {
 		t.Error("nobody waits for memory, and wanted says so")
 	}

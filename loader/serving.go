@@ -21,7 +21,7 @@ func (s *Serving) MemoryBytes() int64 { return s.options.MemoryBytes }
 func (s *Serving) Forget(o batch.Owner) { s.memory.forget(o) }
 
 // Wanted reports whether tickets of other streams than t wait for memory.
-func (s *Serving) Wanted(t resources.Turn) bool { return s.queue.othersWait(t) }
+func (s *Serving) Wanted(t resources.Caller) bool { return s.queue.othersWait(t) }
 
 // Lend counts n bytes of a batch as held by a client for as long as it likes. It reports false if there must be no more
 // of them: the other batches of this engine, and of others, need the memory.

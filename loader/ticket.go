@@ -16,7 +16,7 @@ import (
 )
 
 // Start asks for the rows of a ticket and never blocks. The engine works on the tickets of a stream in
-// the order in which they come, and on the tickets of several clients and streams (resources.WithTurn) in
+// the order in which they come, and on the tickets of several clients and streams (resources.WithCaller) in
 // turns, as workers and memory allow. With native, tensors that are smaller in their
 // native dtype keep it, and Tensor.Convert holds the arithmetic left to do. An invalid ticket ends
 // with an error of kind not found, unsupported or limit.

@@ -320,13 +320,11 @@ func (e *Engine) newReader() *pixels.Reader {
 	reader.Strict = e.spec.Strict
 	reader.SetClock(e.options.Stages.Clock())
 	reader.SetRecoded(e.recoded)
-	reader.Slot.Urgent() // somebody waits for the batch
 	return reader
 }
 
 // endReader ends the use of a reader.
 func endReader(r *pixels.Reader) {
 	r.Clock.Stop()
-	r.Slot.Rest()
 	r.Close()
 }

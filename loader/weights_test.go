@@ -104,7 +104,7 @@ func testSlowWeights(t *testing.T) {
 	start := func(ctx context.Context, stream string, w *steps.Weights) *Pending {
 		ticket := steps.StepTicket(0, 0, 2, 0, 1)
 		ticket.Weights = w
-		return e.Start(resources.WithTurn(ctx, resources.Turn{Client: "a", Stream: stream}), ticket, false)
+		return e.Start(resources.WithCaller(ctx, resources.Caller{Client: "a", Stream: stream}), ticket, false)
 	}
 	samples := func(p *Pending, want int64) {
 		t.Helper()

@@ -60,7 +60,7 @@ func (e *Engine) dispatch(ctx context.Context) {
 			default: // it goes on without, since headers come slowly
 			}
 		}
-		pending.run = e.ahead.note(resources.TurnOf(pending.ctx), pending.ticket)
+		pending.run = e.ahead.note(resources.CallerOf(pending.ctx), pending.ticket)
 		pending.hand(func(u workUnit) { e.send(ctx, u) })
 	}
 }
@@ -115,11 +115,9 @@ func (p *Pending) hand(send func(workUnit)) {
 func (e *Engine) work(ctx context.Context) {
 	reader := e.newReader()
 	defer func() { endReader(reader) }() // the last one
-	for {
-		unit, ok := e.nextUnit(reader)
-		if !ok {
-			break
-		}
+	for unit := range e.units {
+		reader.Client = unit.p.client
+		reader.Work()
 		reader.Clock.Waited()
 		// A unit of a cancelled ticket is dropped, but complete must count it: otherwise the
 		// ticket's memory would be lost.
@@ -140,8 +138,10 @@ func (e *Engine) work(ctx context.Context) {
 			// The panic may have left the buffers and decoders of the reader half changed.
 			endReader(reader)
 			reader = e.newReader()
+			reader.Client = unit.p.client
 		}
 		reader.Clock.Lap(resources.StageOther)
+		reader.Rest()
 		if e.retires(unit, reader) {
 			break
 		}
@@ -160,25 +160,6 @@ func (e *Engine) note(u workUnit, spent resources.Spent) {
 	})
 }
 
-// nextUnit returns the next unit, with a turn for it if files are local. ok is false once the dispatcher has closed the
-// channel.
-func (e *Engine) nextUnit(r *pixels.Reader) (u workUnit, ok bool) {
-	select {
-	case u, ok = <-e.units:
-	default:
-		r.Slot.Rest()
-		u, ok = <-e.units
-	}
-	if !ok || e.options.Turns == nil {
-		return u, ok
-	}
-	r.Slot.For(u.p.client)
-	if !e.options.Waits() {
-		_ = r.Slot.Tick(u.p.ctx) // work looks at the context itself
-	}
-	return u, ok
-}
-
 // complete counts one unit as done. The last unit finishes the batch, and complete returns its error.
 // r is the reader of the worker, or nil if the dispatcher calls it.
 func (p *Pending) complete(r *pixels.Reader) error {
@@ -190,7 +171,7 @@ func (p *Pending) complete(r *pixels.Reader) error {
 		if p.mixed.Load() {
 			if r == nil {
 				r = p.engine.newReader()
-				r.Slot.For(p.client)
+				r.Client = p.client
 				defer endReader(r)
 			}
 			if err = p.decodeAgain(r); err == nil {

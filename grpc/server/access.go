@@ -93,7 +93,7 @@ func (s *Server) admit(ctx context.Context, method string) (admitted context.Con
 	if pass.Name != "" {
 		ctx = withClient(ctx, pass.Name)
 	}
-	ctx = resources.WithTurn(ctx, resources.Turn{Client: clientOf(ctx)})
+	ctx = resources.WithCaller(ctx, resources.Caller{Client: clientOf(ctx)})
 	return context.WithValue(ctx, guestKey{}, &guest{pass, view}), leave, nil
 }
 

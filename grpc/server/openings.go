@@ -7,8 +7,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/internal/pace"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -18,7 +16,9 @@ type openings struct {
 	ctx     context.Context // ends with the server
 	options Options
 	clients *clients
-	places  *turns.Turns // of openings that run
+	// Openings that run have one of these places: those of local files compute most of the time, and others wait for
+	// a store.
+	local, remote *places
 
 	mu    sync.Mutex
 	byKey map[string]*sharedOpening // those that a client may join
@@ -35,41 +35,23 @@ type sharedOpening struct {
 }
 
 func newOpenings(ctx context.Context, o Options, c *clients) *openings {
-	return &openings{ctx: ctx, options: o, clients: c, places: turns.New(o.MaxOpenings, half(o.MaxOpenings, 4)),
-		byKey: map[string]*sharedOpening{}}
+	return &openings{ctx: ctx, options: o, clients: c, local: newPlaces(min(o.MaxOpenings, o.computing())),
+		remote: newPlaces(o.MaxOpenings), byKey: map[string]*sharedOpening{}}
 }
-
-// inTurn returns an opening of local files, which computes more than it waits: at most half of the processors do
-// openings, and these share all processors with what else the server computes (Options.Loader.Turns). Clients take
-// turns on both, and an opening that waits for memory has neither. An opening of remote files mostly waits for their
-// server, and needs no turn.
-func (o *openings) inTurn(id clientID, f func(context.Context) (any, error)) func(context.Context) (any, error) {
-	return func(ctx context.Context) (any, error) {
-		slot := o.slot(id)
-		defer slot.Rest()
-		if err := slot.Tick(ctx); err != nil {
-			return nil, err
-		}
-		return f(turns.With(ctx, slot))
-	}
-}
-
-// slot returns a slot without a place for a client, of the processors that openings may have.
-func (o *openings) slot(id clientID) *turns.Slot { return o.options.Loader.Turns.Slot(id).Halved() }
 
 // do calls f, or waits for a call with the same key that has begun already, and returns its result. local says that f
 // opens local files alone. The context of f ends when no caller waits for it any more. f may use v until it returns.
 func (o *openings) do(ctx context.Context, v *fileView, key string, local bool, f func(context.Context) (any, error)) (
 	any, error) {
+	waits := o.remote
 	if local {
-		f = o.inTurn(clientOf(ctx), f)
+		waits = o.local
 	}
-	opening, err := o.join(clientOf(ctx), v, key, f)
+	opening, err := o.join(clientOf(ctx), v, key, waits, f)
 	if err != nil {
 		return nil, err
 	}
 	defer o.leave(key, opening)
-	pace.Rest(ctx) // the opening may need it
 	select {
 	case <-opening.done:
 		return opening.value, opening.err
@@ -79,7 +61,7 @@ func (o *openings) do(ctx context.Context, v *fileView, key string, local bool, 
 }
 
 // join returns the opening of a key, and starts it if nobody has.
-func (o *openings) join(id clientID, v *fileView, key string,
+func (o *openings) join(id clientID, v *fileView, key string, p *places,
 	f func(context.Context) (any, error)) (*sharedOpening, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,12 +77,12 @@ func (o *openings) join(id clientID, v *fileView, key string,
 		o.all++
 		joined = &sharedOpening{done: make(chan struct{})}
 		var lasting context.Context
-		lasting, joined.cancel = context.WithCancel(resources.WithTurn(o.ctx, resources.Turn{Client: id}))
+		lasting, joined.cancel = context.WithCancel(resources.WithCaller(o.ctx, resources.Caller{Client: id}))
 		o.byKey[key] = joined
 		leave := v.hold()
 		go func() {
 			defer leave()
-			o.run(lasting, id, key, joined, f)
+			o.run(lasting, id, key, joined, p, f)
 		}()
 	}
 	joined.users++
@@ -125,17 +107,17 @@ func (o *openings) forget(key string, w *sharedOpening) {
 	}
 }
 
-func (o *openings) run(ctx context.Context, id clientID, key string, w *sharedOpening,
+func (o *openings) run(ctx context.Context, id clientID, key string, w *sharedOpening, p *places,
 	f func(context.Context) (any, error)) {
-	place := o.places.Slot(id)
-	if w.err = place.Tick(ctx); w.err == nil {
+	var free func()
+	if free, w.err = p.take(ctx); w.err == nil {
 		limited, cancel := context.WithTimeout(ctx, o.options.OpenTimeout)
 		// An opening that has waited for memory goes on without a place: the memory bounds how many do.
-		limited = budget.OnWait(limited, place.Rest)
+		limited = budget.OnWait(limited, free)
 		w.err = crash.Call(func() (err error) { w.value, err = f(limited); return err })
 		crash.Report(o.options.Logger, w.err)
 		cancel()
-		place.Rest()
+		free()
 	}
 	o.mu.Lock()
 	o.forget(key, w)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,8 +13,6 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pace"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
@@ -68,7 +65,7 @@ func (o *openings) users() (users, waiting int) {
 	for _, w := range o.byKey {
 		users += w.users
 	}
-	return users, int(o.places.Waiting())
+	return users, int(o.local.waiting.Load() + o.remote.waiting.Load())
 }
 
 // ofClients returns how many openings count against the bound of their client.
@@ -163,70 +160,53 @@ func TestOpeningsAreBounded(t *testing.T) {
 	}
 	until(t, "no opening is left", func() bool {
 		n, waiting := e.openings.users()
-		return n == 0 && waiting == 0 && e.openings.places.Taken() == 0
+		return n == 0 && waiting == 0 && len(e.openings.remote.taken) == 0
 	})
 }
 
-// TestLocalOpeningsTakeTurns promises that openings of local files leave half of the processors to others, that a
-// client with many of them does not hold up another one, and that openings of remote files do not wait for them.
-func TestLocalOpeningsTakeTurns(t *testing.T) {
+// TestLocalOpeningsLeaveProcessors promises that openings of local files leave half of the processors to others, and
+// that openings of remote files do not wait for them.
+func TestLocalOpeningsLeaveProcessors(t *testing.T) {
 	const all = 6
-	computing := turns.New(2, 2)
-	s, e := newSlow(Options{MaxOpenings: 4 * all, MaxClientOpenings: 2 * all, Loader: loader.Options{Turns: computing}})
+	s, e := newSlow(Options{MaxOpenings: all, Loader: loader.Options{Workers: 4}})
 	defer e.shut()
 	errs := make(chan error, 2*all)
-	open := func(who string, source string) {
-		go func() { errs <- askFor(withClient(t.Context(), who), e, source) }()
-	}
-	open("greedy", "first")
-	if got := <-s.begun; got != "first" {
-		t.Fatal(got)
-	}
 	for i := range all {
-		open("greedy", fmt.Sprint(i))
+		go func() { errs <- askFor(t.Context(), e, fmt.Sprint(i)) }()
 	}
-	until(t, "they wait for their turn", func() bool { return computing.Waiting() == all })
-	open("modest", "modest")
-	until(t, "it waits for its turn", func() bool { return computing.Waiting() == all+1 })
-	open("far", "https://host/far")
-	if got := <-s.begun; got != "https://host/far" {
-		t.Errorf("%q began", got)
+	until(t, "they wait", func() bool { _, waiting := e.openings.users(); return waiting == all-2 })
+	for i := range all {
+		go func() { errs <- askFor(t.Context(), e, fmt.Sprint("https://host/", i)) }()
+	}
+	for range all + 2 {
+		<-s.begun
 	}
 	close(s.release)
-	var order []string
-	for range all + 1 {
-		order = append(order, <-s.begun)
-	}
-	if at := slices.Index(order, "modest"); at > 1 {
-		t.Errorf("%d openings of one client came before that of another: %v", at, order)
-	}
-	for range all + 3 {
+	for range 2 * all {
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}
 	}
-	if n := s.most.Load(); n != 2 { // one of a local file, and the remote one
+	if n := s.most.Load(); n != all+2 {
 		t.Errorf("%d openings at a time", n)
 	}
 }
 
-// TestOpeningsWaitForMemoryWithoutPlaces promises that openings of two clients that wait for memory hold up nobody who
-// needs little of it: they leave their places and turns to others.
+// TestOpeningsWaitForMemoryWithoutPlaces promises that openings that wait for memory hold up nobody who needs none: they
+// leave their places to others.
 func TestOpeningsWaitForMemoryWithoutPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		total := resources.NewBudget(800)
 		if !total.TryAcquire(600) {
 			t.Fatal("no room")
 		}
-		need := map[string]int64{"much": 500, "little": 50}
-		o := Options{MaxOpenings: 4, Loader: loader.Options{Budget: total, Turns: resources.NewTurns(1)}}
+		o := Options{MaxOpenings: 4, Loader: loader.Options{Budget: total, Workers: 1}}
 		o.Logger = slog.New(slog.DiscardHandler)
 		o.Open = func(ctx context.Context, spec loader.Spec, _ loader.Options) (Engine, error) {
-			name, _, _ := strings.Cut(spec.Source, " ")
-			a, err := total.Open(ctx, need[name])
-			if err == nil {
-				err = pace.Tick(ctx)
+			if spec.Source == "small" {
+				return &placed{source: spec.Source}, nil
 			}
+			a, err := total.Open(ctx, 500)
 			a.Close()
 			return &placed{source: spec.Source}, err
 		}
@@ -234,14 +214,14 @@ func TestOpeningsWaitForMemoryWithoutPlaces(t *testing.T) {
 		errs := make(chan error, 8)
 		for i := range 8 {
 			ctx := withClient(t.Context(), fmt.Sprint("greedy", i%2))
-			go func() { errs <- askFor(ctx, e, fmt.Sprint("much ", i)) }()
+			go func() { errs <- askFor(ctx, e, fmt.Sprint(i)) }()
 		}
 		synctest.Wait()
 		if n := total.Waiting(); n != 8 {
 			t.Errorf("%d openings wait for memory", n)
 		}
 		begin := time.Now()
-		if err := askFor(withClient(t.Context(), "modest"), e, "little"); err != nil || time.Since(begin) > 0 {
+		if err := askFor(withClient(t.Context(), "modest"), e, "small"); err != nil || time.Since(begin) > 0 {
 			t.Errorf("another client has its dataset after %v: %v", time.Since(begin), err)
 		}
 		total.Release(600)
@@ -251,8 +231,8 @@ func TestOpeningsWaitForMemoryWithoutPlaces(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if p, w := e.openings.places.Taken(), o.Loader.Turns.Taken(); p+w != 0 {
-			t.Errorf("%d places and %d turns are taken", p, w)
+		if n := len(e.openings.local.taken); n != 0 {
+			t.Errorf("%d places are taken", n)
 		}
 		e.shut()
 	})

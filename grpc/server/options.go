@@ -87,8 +87,8 @@ type Options struct {
 	Gate *auth.Gate
 	// Reflection offers gRPC reflection.
 	Reflection bool
-	// Loader has the options of each engine; its Roots and Stages are not used. Its Turns, which all engines, reads,
-	// plans and openings of local files share, are Workers by default, or as many as there are processors.
+	// Loader has the options of each engine; its Roots and Stages are not used. Its Decoders, which all engines and
+	// reads share, are Workers for each client by default, or as many as there are processors.
 	Loader loader.Options
 	// SharedMemory offers batches in shared memory to clients of the same user on this host. It is
 	// left out, with a line in the log, where the system has none.
@@ -107,8 +107,8 @@ type Options struct {
 	// MaxStreams bounds the streams that are served at a time. Default DefaultMaxStreams.
 	MaxStreams int
 	// MaxClientStreams, MaxClientEngines and MaxClientOpenings bound the share of one client in MaxStreams, in
-	// MaxEngines (with unanswered tickets), and in MaxOpenings and MaxQueuedOpenings together. Of MaxOpenings alone a
-	// client has at most half, or 4. Default: half, but up to 64 streams, 16 datasets and 64 openings in any case.
+	// MaxEngines (with unanswered tickets), and in MaxOpenings and MaxQueuedOpenings together. Default: half, but up to
+	// 64 streams, 16 datasets and 64 openings in any case.
 	MaxClientStreams, MaxClientEngines, MaxClientOpenings int
 	// ClientRate bounds the bytes a second that one client is sent in batches and reads, on average over its
 	// answers: after each one, the next waits. The token of a client may say otherwise. Default: any.
@@ -117,10 +117,11 @@ type Options struct {
 	MaxTickets int
 	// MaxReadBytes bounds the array of one Read. Default 1 GiB.
 	MaxReadBytes int64
-	// MaxReads bounds the Reads that are answered at a time, and the Plans; others wait. Default DefaultMaxReads.
+	// MaxReads bounds the Reads that are answered at a time, and the Plans, of which half of the processors work on at
+	// most; others wait. Default DefaultMaxReads.
 	MaxReads int
-	// MaxOpenings bounds the openings of datasets and files (Describe and Info) that run at a time. Default
-	// DefaultMaxOpenings.
+	// MaxOpenings bounds the openings of datasets and files (Describe and Info) that run at a time, and so does half of
+	// the processors those of local files. Default DefaultMaxOpenings.
 	MaxOpenings int
 	// MaxQueuedOpenings bounds those that wait for others; more are refused. Default DefaultMaxQueuedOpenings.
 	MaxQueuedOpenings int
@@ -179,13 +180,19 @@ func (o Options) withDefaults() Options {
 	if o.Open == nil {
 		o.Open = openLocal
 	}
-	if o.Loader.Turns == nil {
-		o.Loader.Turns = resources.NewTurns(cmp.Or(o.Loader.Workers, procs.Workers()))
+	if o.Loader.Decoders == nil {
+		o.Loader.Decoders = resources.NewDecoders(o.workers())
 	}
 	// An empty list of roots allows nothing; nil would allow everything.
 	o.Loader.Roots = append([]string{}, o.Roots...)
 	return o
 }
+
+// workers returns how many processors decode.
+func (o *Options) workers() int { return cmp.Or(o.Loader.Workers, procs.Workers()) }
+
+// computing returns how many requests of one kind may compute for long, beside those that decode batches.
+func (o *Options) computing() int { return max(1, o.workers()/2) }
 
 // half returns half of the places that there are for all, but at least as many as least, if there are.
 func half(all, least int) int { return max(all/2, min(all, least)) }

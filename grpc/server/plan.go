@@ -9,7 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle/steps"
@@ -35,11 +34,9 @@ func (s *Server) Plan(ctx context.Context, r *chaskiv1.PlanRequest) (*chaskiv1.P
 		return nil, failed(err)
 	}
 	defer account.Close()
-	slot := s.options.Loader.Turns.Slot(clientOf(ctx))
-	defer slot.Rest()
 	var reply chaskiv1.PlanReply
 	err = crash.Call(func() (err error) {
-		reply.Json, err = s.plan(turns.With(budget.With(ctx, account), slot), r)
+		reply.Json, err = s.plan(budget.With(ctx, account), r)
 		return err
 	})
 	crash.Report(s.options.Logger, err)

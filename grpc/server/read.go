@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/internal/procs"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -47,7 +46,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		return failed(err)
 	}
 	watch := newWatch(g.Context(), g, &s.options, func() bool {
-		return s.reads.Wanted() || s.options.Loader.Budget.Waiting() > 0
+		return s.reads.wanted() || s.options.Loader.Budget.Waiting() > 0
 	})
 	watch.sent = s.sentTo(g.Context())
 	return watch.run(&s.answering, func() error { return s.answer(watch, leases, r.GetAttach(), batchOf(array)) })
@@ -87,15 +86,13 @@ func (s *Server) answer(w *sendWatch, c *leaseConn, attach *chaskiv1.Attach, b *
 
 // place waits until the client may be sent more, and then for a place, which leave gives back. leave may be called more
 // than once.
-func (s *Server) place(ctx context.Context, p *turns.Turns) (leave func(), err error) {
+func (s *Server) place(ctx context.Context, p *places) (leave func(), err error) {
 	ctx, cancel := s.whileServing(ctx)
 	defer cancel()
-	client := clientOf(ctx)
-	if err := s.clients.wait(ctx, client); err != nil {
+	if err := s.clients.wait(ctx, clientOf(ctx)); err != nil {
 		return nil, err
 	}
-	place := p.Slot(client)
-	return place.Rest, place.Tick(ctx)
+	return p.take(ctx)
 }
 
 // sentTo returns what counts the bytes that the client of a call is sent.

@@ -91,7 +91,7 @@ func TestReadiness(t *testing.T) {
 // ready, and that it is not ready once one of them has waited for readyAfter, until that one has its memory.
 func TestReadinessIsNoMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := budget.New(800, nil)
+		b := budget.New(800)
 		s, err := New(Options{Logger: quiet, Loader: loader.Options{Budget: b}})
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,6 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/parts"
 	"github.com/chaski-eo/chaski/internal/accept"
 	"github.com/chaski-eo/chaski/internal/crash"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -46,15 +45,15 @@ type Server struct {
 
 	metrics *metrics
 	clients *clients
-	reads   *turns.Turns // of Read
+	reads   *places
 	started time.Time
 	serving context.Context // ends when streams are to end
 	stop    context.CancelFunc
 
 	arriving *unreadBytes
 	pipes    *pipes
-	plans    *turns.Turns // of Plan
-	views    *views       // what clients may read
+	plans    *places
+	views    *views // what clients may read
 
 	answering sync.WaitGroup // goroutines that send
 }
@@ -73,11 +72,11 @@ func New(o Options) (*Server, error) {
 		shared:   memory,
 		arrays:   newArrays(memory, &o),
 		health:   health.NewServer(),
-		reads:    turns.New(o.MaxReads, o.MaxReads),
+		reads:    newPlaces(o.MaxReads),
 		audit:    newAudit(o.Logger),
 		arriving: newArriving(o.Loader.Budget, o.Logger),
 		pipes:    newPipes(),
-		plans:    turns.New(o.MaxReads, o.MaxReads),
+		plans:    newPlaces(min(o.MaxReads, o.computing())),
 		views:    newViews(o.Loader),
 		started:  time.Now(),
 	}
@@ -333,14 +332,11 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	return reply, nil
 }
 
-// parse parses a spec, in a turn: one of 1 MB takes 0.2 s, and of 340,000 empty objects 0.9 s. It does not pass its
-// turn on meanwhile, so specs have at most half of the processors, as openings do, and batches do not wait for them.
+// parse parses a spec as one of the client's decoders: one of 1 MB takes 0.2 s, and of 340,000 empty objects 0.9 s.
 func (s *Server) parse(ctx context.Context, b []byte) (loader.Spec, error) {
-	slot := s.engines.openings.slot(clientOf(ctx))
-	defer slot.Rest()
-	if err := slot.Tick(ctx); err != nil {
-		return loader.Spec{}, err
-	}
+	client := any(clientOf(ctx))
+	s.options.Loader.Decoders.Begin(client)
+	defer s.options.Loader.Decoders.End(client)
 	spec, err := loader.ParseSpec(b)
 	if err != nil {
 		return spec, invalid{err}

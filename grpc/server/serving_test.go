@@ -15,7 +15,7 @@ func TestEnginesOfAServerAreServed(t *testing.T) {
 	type serving interface {
 		lender
 		Forget(o batch.Owner)
-		Wanted(t resources.Turn) bool
+		Wanted(t resources.Caller) bool
 		Slow() ([]resources.SourceTime, []resources.RasterTime)
 		MemoryBytes() int64
 	}

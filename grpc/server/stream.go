@@ -72,7 +72,7 @@ func (s *stream) serve() error {
 	ctx, cancel := context.WithCancel(s.grpc.Context())
 	defer cancel()
 	s.client = clientOf(ctx)
-	s.ctx = resources.WithTurn(ctx, s.turn())
+	s.ctx = resources.WithCaller(ctx, s.turn())
 	s.watch = newWatch(ctx, s.grpc, &s.server.options, s.othersWait)
 	s.watch.sent = s.server.sentTo(ctx)
 	go s.receive()
@@ -83,7 +83,7 @@ func (s *stream) serve() error {
 }
 
 // turn returns for whom engines work on the tickets of this stream.
-func (s *stream) turn() resources.Turn { return resources.Turn{Client: s.client, Stream: s} }
+func (s *stream) turn() resources.Caller { return resources.Caller{Client: s.client, Stream: s} }
 
 // othersWait reports whether others wait for what this stream holds while it sends: memory, or its place.
 func (s *stream) othersWait() bool {
@@ -99,7 +99,7 @@ func (s *stream) othersWait() bool {
 	if first == nil {
 		return false
 	}
-	engine, ok := first.engine.(interface{ Wanted(resources.Turn) bool })
+	engine, ok := first.engine.(interface{ Wanted(resources.Caller) bool })
 	return ok && engine.Wanted(s.turn())
 }
 

@@ -2,22 +2,14 @@ package budget
 
 import (
 	"context"
-	"slices"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Account counts the bytes that one request has charged. It is safe for concurrent use.
 type Account struct {
 	budget *Budget
-	age    int64 // how many accounts there were when it was opened, with it
-
-	// growing is held by the call that may wait, so an account waits once.
-	growing sync.Mutex
-
-	bytes int64 // guarded by budget.mu
+	bytes  int64 // guarded by budget.mu
 }
 
 // Open returns an account of n bytes, for which it waits in the queue. The caller must close the account.
@@ -25,15 +17,10 @@ func (b *Budget) Open(ctx context.Context, n int64) (*Account, error) {
 	if b == nil {
 		return nil, nil
 	}
-	account := &Account{budget: b, bytes: n}
 	if err := b.Acquire(ctx, n); err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.opened++
-	account.age = b.opened
-	return account, nil
+	return &Account{budget: b, bytes: n}, nil
 }
 
 // Held returns the bytes that are charged to the account.
@@ -46,47 +33,32 @@ func (a *Account) Held() int64 {
 	return a.bytes
 }
 
-// Grow charges n more bytes. If there is no room for them, it returns an error of kind limit.
+// Grow charges n more bytes. It waits for them for a while, and then returns an error of kind limit.
 func (a *Account) Grow(ctx context.Context, n int64) error {
 	if a == nil || n <= 0 || a.TryGrow(n) {
 		return nil
 	}
 	budget := a.budget
-	if n > budget.limit {
+	if n > budget.limit-a.Held() {
 		return a.full(n)
 	}
-	pace.Rest(ctx) // before any wait: those who give memory back may need the processor
-	a.growing.Lock()
-	defer a.growing.Unlock()
+	select {
+	case <-budget.mayGrow:
+		defer func() { budget.mayGrow <- struct{}{} }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	waiter := newWaiter(n)
 	waiter.account = a
 	budget.mu.Lock()
-	budget.start(waiter)
+	budget.growing = waiter
 	budget.serve()
 	budget.mu.Unlock()
-	refused, err := budget.wait(ctx, waiter, budget.grow)
-	if refused {
+	late, err := budget.wait(ctx, waiter, budget.grow)
+	if late {
 		return a.full(n)
 	}
 	return err
-}
-
-// start lets an account wait behind those that come before it. It needs the lock.
-func (b *Budget) start(w *budgetWaiter) {
-	pos := slices.IndexFunc(b.growing, func(o *budgetWaiter) bool { return w.account.age < o.account.age })
-	if pos < 0 {
-		pos = len(b.growing)
-	}
-	b.growing = slices.Insert(b.growing, pos, w)
-}
-
-// stop ends the wait of an account, and reports whether it has waited until now. It needs the lock.
-func (b *Budget) stop(w *budgetWaiter) bool {
-	pos := slices.Index(b.growing, w)
-	if pos >= 0 {
-		b.growing = slices.Delete(b.growing, pos, pos+1)
-	}
-	return pos >= 0
 }
 
 // lacks reports whether there is too little memory for an account to grow by n bytes. It needs the lock.
@@ -96,28 +68,6 @@ func (b *Budget) lacks(n int64) bool { return b.short(n - b.growth) }
 func (b *Budget) charge(a *Account, n int64) {
 	b.used += n
 	a.bytes += n
-}
-
-// untie refuses accounts that wait for each other. This needs no timeout: only accounts that are not waiting, and
-// memory without an account, can give back. If the first account that waits would not find room even then, those behind
-// it are refused at once, the last one first, until it would; and at last it is refused itself. So work goes on: the
-// oldest account is refused last. It needs the lock.
-func (b *Budget) untie() {
-	for len(b.growing) > 0 && b.growing[0].n > b.couldHave() {
-		last := b.growing[len(b.growing)-1]
-		last.mustFail = true
-		b.stop(last)
-		close(last.ready)
-	}
-}
-
-// couldHave returns the bytes that an account would find free if all came back that does not wait. It needs the lock.
-func (b *Budget) couldHave() int64 {
-	room := b.limit
-	for _, w := range b.growing {
-		room -= w.account.bytes
-	}
-	return room
 }
 
 func (a *Account) full(n int64) error {
@@ -151,7 +101,6 @@ func (a *Account) TryGrow(n int64) bool {
 	ok := !budget.lacks(n)
 	if ok {
 		budget.charge(a, n)
-		budget.serve() // it may wait in another goroutine, and holds more now
 	}
 	return ok
 }

@@ -2,11 +2,11 @@
 //
 // Memory is charged before it is allocated, in one of three ways:
 //
-//   - Open is the first charge of a request. It waits its turn in a queue, which clients share (queue), and is the only
-//     call that does: whoever waits in the queue holds nothing, so in no order can two of them wait for each other.
+//   - Open is the first charge of a request. It waits in a queue, first come, first served. Whoever waits there holds
+//     nothing, so no two of them can wait for each other.
 //   - Account.Grow is for memory whose size is only known later, such as the rows of a table. Its caller holds memory
-//     already, so it comes before the queue, and accounts that wait for each other are found and refused at once
-//     (Budget.untie).
+//     already, so it comes before the queue. One account at a time waits, for growFor at most: if several wait for each
+//     other, the first one is refused then, and gives its memory to the others.
 //   - TryAcquire is for memory that makes things faster. It takes what is free if nobody waits.
 //
 // An engine takes part as a Holder. It has a floor of its own, charged when it is opened, that is enough for one batch
@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Flag is the name of the flag that sets the limit, for errors.
@@ -70,35 +69,32 @@ type Budget struct {
 	queued time.Duration
 	grow   time.Duration
 
-	pressure atomic.Int64 // requests that wait for memory that anybody may have; changed with mu
+	pressure atomic.Int64  // requests that wait for memory that anybody may have; changed with mu
+	mayGrow  chan struct{} // has one element unless an account waits to grow
 
 	mu      sync.Mutex
 	used    int64
-	opened  int64 // accounts until now
-	queue   queue
-	growing []*budgetWaiter // accounts that wait to grow, the oldest first
+	queue   []*budgetWaiter // requests that wait, the oldest first
+	growing *budgetWaiter   // of the account that waits to grow; nil: none
 	holders []Holder
 	offer   chan struct{} // closed and replaced when a holder has more to give
 }
 
 // budgetWaiter is a request that waits: in the queue, or of an account that grows.
 type budgetWaiter struct {
-	client   *queueClient // in the queue
-	account  *Account     // that grows
-	number   int64        // in the queue
-	n        int64
-	since    time.Time
-	reclaim  chan struct{} // closed once holders are to give memory for it
-	ready    chan struct{} // closed once n is charged, or the request is refused
-	mustFail bool          // others need the memory of the account; set before ready is closed
+	account *Account // that grows; nil in the queue
+	n       int64
+	since   time.Time
+	reclaim chan struct{} // closed once holders are to give memory for it
+	ready   chan struct{} // closed once n is charged
 }
 
-// New returns a budget of limit bytes. by returns the client that a request is of, which is compared with ==: clients
-// take turns in the queue. If it is nil, all requests are of one.
-func New(limit int64, by func(context.Context) any) *Budget {
-	return &Budget{limit: limit, growth: limit / growthShare,
-		queued: waitFor, grow: growFor, offer: make(chan struct{}),
-		queue: queue{by: by, clients: map[any]*queueClient{}}}
+// New returns a budget of limit bytes.
+func New(limit int64) *Budget {
+	made := &Budget{limit: limit, growth: limit / growthShare, queued: waitFor, grow: growFor,
+		mayGrow: make(chan struct{}, 1), offer: make(chan struct{})}
+	made.mayGrow <- struct{}{}
+	return made
 }
 
 // Limit returns the bytes of the budget, 0 for no bound.
@@ -136,15 +132,11 @@ func (b *Budget) Waited() time.Duration {
 	defer b.mu.Unlock()
 	var longest time.Duration
 	look := func(one *budgetWaiter) { longest = max(longest, time.Since(one.since)) }
-	for _, c := range b.queue.clients {
-		for _, request := range c.waiters {
-			look(request)
-		}
+	if len(b.queue) > 0 {
+		look(b.queue[0])
 	}
-	for _, request := range b.growing {
-		if b.lacks(request.n) {
-			look(request)
-		}
+	if b.growing != nil {
+		look(b.growing)
 	}
 	return longest
 }
@@ -196,22 +188,22 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 			"%d kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.growth)
 	}
 	b.mu.Lock()
-	if b.queue.waiting == 0 && !b.short(n) {
+	if len(b.queue) == 0 && !b.short(n) {
 		b.used += n
 		b.mu.Unlock()
 		return nil
 	}
-	if b.queue.waiting >= maxWaiters {
+	if len(b.queue) >= maxWaiters {
 		b.mu.Unlock()
 		return fault.New(fault.Limit, "memory", "%d requests wait for memory of %s, no more are taken",
 			maxWaiters, Flag)
 	}
 	waiter := newWaiter(n)
-	b.queue.push(ctx, waiter)
-	b.serve() // those that wait may have been given more than this client
+	b.queue = append(b.queue, waiter)
+	b.serve()
 	b.mu.Unlock()
-	refused, err := b.wait(ctx, waiter, b.queued)
-	if refused {
+	late, err := b.wait(ctx, waiter, b.queued)
+	if late {
 		return fault.New(fault.Limit, "memory", "%d bytes of %s (%d) were not free for %v: "+
 			"raise it, or ask for less at a time", n, Flag, b.limit, b.queued)
 	}
@@ -231,12 +223,11 @@ func newWaiter(n int64) *budgetWaiter {
 	return &budgetWaiter{n: n, since: time.Now(), reclaim: make(chan struct{}), ready: make(chan struct{})}
 }
 
-// wait waits until a request has its memory. over says that it was refused, or has waited for too long.
-func (b *Budget) wait(ctx context.Context, w *budgetWaiter, patience time.Duration) (over bool, err error) {
+// wait waits until a request has its memory. late says that it has waited for too long.
+func (b *Budget) wait(ctx context.Context, w *budgetWaiter, patience time.Duration) (late bool, err error) {
 	if isClosed(w.ready) {
-		return w.mustFail, nil
+		return false, nil
 	}
-	pace.Rest(ctx) // those who give memory back may need the processor
 	if leave, ok := ctx.Value(waitKey{}).(func()); ok && w.account == nil {
 		leave()
 	}
@@ -247,17 +238,17 @@ func (b *Budget) wait(ctx context.Context, w *budgetWaiter, patience time.Durati
 	defer timer.Stop()
 	select {
 	case <-w.ready:
-		return w.mustFail, nil
+		return false, nil
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
-		over = true
+		late = true
 	}
 	b.leave(w)
-	return over, err
+	return late, err
 }
 
-// collect asks holders for the memory of w once it is its turn, and again whenever one has more to give, until ctx
+// collect asks holders for the memory of w once it comes next, and again whenever one has more to give, until ctx
 // ends. The caller of Acquire does not do it, because it may be a holder itself: a holder that ends waits for its own
 // calls.
 func (b *Budget) collect(ctx context.Context, w *budgetWaiter) {
@@ -309,44 +300,52 @@ func (b *Budget) Offer() {
 func (b *Budget) leave(w *budgetWaiter) {
 	b.change(func() {
 		switch {
-		case w.account == nil && !b.queue.remove(w):
-			b.used -= w.n
-		case w.account != nil && !b.stop(w) && !w.mustFail:
+		case b.growing == w:
+			b.growing = nil
+		case w.account != nil:
 			b.used -= w.account.drop(w.n)
+		case !b.dequeue(w):
+			b.used -= w.n
 		}
 	})
 }
 
-// serve gives memory to accounts that grow, which hold what others may need, and then to the queue, in its
+// dequeue takes w out of the queue, and reports whether it was there. It needs the lock.
+func (b *Budget) dequeue(w *budgetWaiter) bool {
+	i := slices.Index(b.queue, w)
+	if i >= 0 {
+		b.queue = slices.Delete(b.queue, i, i+1)
+	}
+	return i >= 0
+}
+
+// serve gives memory to the account that grows, which holds what others may need, and then to the queue, in its
 // order: while the first one has too little room, nobody behind it is served. It needs the lock.
 func (b *Budget) serve() {
-	for len(b.growing) > 0 && !b.lacks(b.growing[0].n) {
-		w := b.growing[0]
+	if w := b.growing; w != nil && !b.lacks(w.n) {
 		b.charge(w.account, w.n)
-		b.stop(w)
+		b.growing = nil
 		close(w.ready)
 	}
-	for w := b.queue.first(); w != nil && !b.short(w.n); w = b.queue.first() {
+	for len(b.queue) > 0 && !b.short(b.queue[0].n) {
+		w := b.queue[0]
 		b.used += w.n
-		b.queue.served(w)
+		b.queue = slices.Delete(b.queue, 0, 1)
 		close(w.ready)
 	}
-	b.untie()
-	pressure := b.queue.waiting
-	if w := b.queue.first(); w != nil {
-		w.turn()
+	pressure := len(b.queue)
+	if pressure > 0 {
+		b.queue[0].collect()
 	}
-	for _, w := range b.growing {
-		if b.lacks(w.n) {
-			pressure++
-			w.turn()
-		}
+	if b.growing != nil {
+		pressure++
+		b.growing.collect()
 	}
 	b.pressure.Store(int64(pressure))
 }
 
-// turn says that holders are to give memory. It needs the lock of the budget.
-func (w *budgetWaiter) turn() {
+// collect says that holders are to give memory. It needs the lock of the budget.
+func (w *budgetWaiter) collect() {
 	if !isClosed(w.reclaim) {
 		close(w.reclaim)
 	}

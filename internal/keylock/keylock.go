@@ -5,8 +5,6 @@ package keylock
 import (
 	"context"
 	"sync"
-
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Locks has a lock for each key. The zero value is ready for use.
@@ -36,7 +34,6 @@ func (l *Locks[K]) Lock(ctx context.Context, key K) (unlock func(), err error) {
 			}, nil
 		}
 		l.mu.Unlock()
-		pace.Rest(ctx) // whoever has the lock may need the turn
 		select {
 		case <-other:
 		case <-ctx.Done():

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Parts is a text that is read part by part, such as the lines of a table or the objects of JSON, which their parser
@@ -39,7 +38,7 @@ func (p *Parts) Next() {
 
 // Read implements io.Reader.
 func (p *Parts) Read(b []byte) (int, error) {
-	if err := pace.Tick(p.ctx); err != nil {
+	if err := p.ctx.Err(); err != nil {
 		return 0, err
 	}
 	n, err := p.text.Read(b)

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/procs"
 )
 
@@ -57,7 +56,6 @@ func Hold(ctx context.Context, size int64) (release func(), err error) {
 	free, most := memory()
 	size = min(size, most)
 	if !free.TryAcquire(size) {
-		pace.Rest(ctx) // others may need the turn to give memory back
 		if err := free.Acquire(ctx, size); err != nil {
 			return nil, err
 		}
@@ -286,7 +284,7 @@ type reader struct {
 
 // Read implements io.Reader. A piece of 4 KiB, the buffer of encoding/xml, is parsed in less than 1 ms.
 func (r *reader) Read(p []byte) (n int, err error) {
-	if r.err = pace.Tick(r.ctx); r.err != nil {
+	if r.err = r.ctx.Err(); r.err != nil {
 		return 0, r.err
 	}
 	if len(r.text) == 0 {

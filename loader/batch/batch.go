@@ -126,7 +126,7 @@ func (b *Batch) Release() { b.end(true) }
 func (b *Batch) Discard() { b.end(false) }
 
 // Keep says that the caller holds the batch for as long as it likes. It no longer counts in the window of its stream
-// (resources.WithTurn), so the engine makes further batches while there is memory.
+// (resources.WithCaller), so the engine makes further batches while there is memory.
 func (b *Batch) Keep() {
 	if b.keep != nil {
 		b.keep()

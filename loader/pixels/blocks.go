@@ -26,10 +26,11 @@ func (r *Reader) source(ctx context.Context, a catalog.Asset, bands []int, box c
 	if r.below == nil {
 		r.below = idleReaders.Get().(*Reader)
 		r.below.opener, r.below.maxChunk, r.below.large = r.opener, r.maxChunk, r.large
-		r.below.Slot, r.below.waits, r.below.disk = r.Slot, r.waits, r.disk
+		r.below.decoders, r.below.waits, r.below.disk = r.decoders, r.waits, r.disk
 		r.below.recoded = r.recoded
 		r.below.SetClock(r.Clock)
 	}
+	r.below.Client = r.Client
 	r.below.Share = Shared{} // a pool has room for the chunks of the virtual raster, which it shares
 	if r.Share.Tiles != nil && r.Share.Order > 0 {
 		r.below.Share = Shared{Tiles: r.Share.Tiles, Key: TileKey{Source: a.Source}, Order: r.Share.Order}
@@ -40,15 +41,14 @@ func (r *Reader) source(ctx context.Context, a catalog.Asset, bands []int, box c
 	return r.below.Resample.In, r.below.Resample.InValid, err
 }
 
-// turn waits for a turn to decode, and measures the stages around it. Readers of arrays call it between
-// reading and decoding, because they do both themselves, inside ReadBox.
+// turn begins decoding, and measures the stages around it. Readers of arrays call it between reading and decoding,
+// because they do both themselves, inside ReadBox.
 func (r *Reader) turn() (done func()) {
 	r.Clock.Lap(resources.StageRead)
-	end := r.takeTurn()
-	r.Clock.Lap(resources.StageTurn)
+	r.begin()
 	return func() {
 		r.Clock.Lap(resources.StageDecode)
-		end()
+		r.end()
 	}
 }
 

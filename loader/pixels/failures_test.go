@@ -15,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crs/warp"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -291,58 +290,55 @@ func TestRunsOverTheLimit(t *testing.T) {
 	}
 }
 
-// TestTurnsOfRunsOnDisk: a reader of a remote file takes its turn before it reads a run that the cache on disk has, and
-// after it reads any other run. The context of the read has the turn, which rests in the end.
-func TestTurnsOfRunsOnDisk(t *testing.T) {
+// TestDecodersOfRunsOnDisk: a reader of a remote file is one of the decoders before it reads a run that the cache on
+// disk has, and after it reads any other run.
+func TestDecodersOfRunsOnDisk(t *testing.T) {
 	for _, near := range []bool{false, true} {
-		places, want := turns.New(1, 1), 0
+		decoders := resources.NewDecoders(1)
 		file := &brokenFile{size: 100, fails: -1}
 		r := NewReader(resources.Options{Opener: file}.WithDefaults())
-		r.Slot, r.waits, r.disk = places.Slot("reader"), true, nearRuns{offsets: map[int64]bool{1: near}}
-		if near {
-			want = 1
-		}
-		taken := -1
-		file.read = func() { taken = places.Taken() }
+		r.decoders, r.waits, r.disk = decoders, true, nearRuns{offsets: map[int64]bool{1: near}}
+		reads := false // as one of the decoders
+		file.read = func() { reads = decoders.AllBusy() }
 		sink := &countSink{}
 		sink.put = func() {
-			if places.Taken() != 1 {
-				t.Errorf("near %t: it decodes without a turn", near)
+			if !decoders.AllBusy() {
+				t.Errorf("near %t: it decodes and is none of the decoders", near)
 			}
 		}
 		err := r.Read(t.Context(), catalog.Asset{URI: "a", Index: rowsOfChunks(1, 0)}, chunk.Box{B1: 1, Y1: 1, X1: 2},
 			nil, sink, nil)
-		if err != nil || taken != want || places.Taken() != 0 || sink.chunks != 1 {
-			t.Errorf("near %t: %d turns while it reads, %d in the end; %d chunks, %v", near, taken, places.Taken(),
-				sink.chunks, err)
+		if err != nil || reads != near || decoders.AllBusy() || sink.chunks != 1 {
+			t.Errorf("near %t: a decoder while it reads %t, in the end %t; %d chunks, %v", near, reads,
+				decoders.AllBusy(), sink.chunks, err)
 		}
 	}
 }
 
-// TestTurnsOfPieces: a reader of a remote chunk in pieces has a turn while it decodes, and none while it reads, however
-// many reads there are.
-func TestTurnsOfPieces(t *testing.T) {
-	places := turns.New(1, 1)
+// TestDecodersOfPieces: a reader of a remote chunk in pieces is one of the decoders while it decodes, and none while it
+// reads, however many reads there are.
+func TestDecodersOfPieces(t *testing.T) {
+	decoders := resources.NewDecoders(1)
 	x := rowsOfChunks(1, 0)
 	x.Codec, x.Height, x.ChunkH, x.Ranges[0].Len = chunk.Zstd, 2, 2, 2*MaxRun+1
 	file := &brokenFile{size: 1 << 30, fails: -1}
 	r := NewReader(resources.Options{Opener: file, MaxChunkBytes: 2}.WithDefaults())
 	r.Decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return instant{} }})
-	r.Slot, r.waits = places.Slot("reader"), true
+	r.decoders, r.waits = decoders, true
 	file.read = func() {
-		if places.Taken() != 0 {
-			t.Error("it reads in its turn")
+		if decoders.AllBusy() {
+			t.Error("it reads as one of the decoders")
 		}
 	}
 	sink := &countSink{}
 	sink.put = func() {
-		if places.Taken() != 1 {
-			t.Error("it decodes without a turn")
+		if !decoders.AllBusy() {
+			t.Error("it decodes and is none of the decoders")
 		}
 	}
 	err := r.Read(t.Context(), catalog.Asset{URI: "a", Index: x}, chunk.Box{B1: 1, Y1: 2, X1: 2}, nil, sink, nil)
-	if err != nil || sink.chunks != 2 || file.reads != 3 || places.Taken() != 0 {
-		t.Errorf("%d pieces of %d reads, %d turns in the end: %v", sink.chunks, file.reads, places.Taken(), err)
+	if err != nil || sink.chunks != 2 || file.reads != 3 || decoders.AllBusy() {
+		t.Errorf("%d pieces of %d reads, a decoder in the end %t: %v", sink.chunks, file.reads, decoders.AllBusy(), err)
 	}
 }
 
@@ -403,7 +399,7 @@ func TestRowsOfSharedChunks(t *testing.T) {
 		{0, 3, 2, 0, 3}, {0, 3, 5, 0, 5}, {2, 3, 1, 0, 3}, {0, 8, 1, 0, 8}, {0, 3, 2, 1, 8},
 	} {
 		r := NewReader(resources.Options{Opener: &brokenFile{size: 100, fails: -1}}.WithDefaults())
-		r.Share = Shared{Tiles: NewPlannedTiles(1<<20, budget.New(1<<20, nil)), Order: 1}
+		r.Share = Shared{Tiles: NewPlannedTiles(1<<20, budget.New(1<<20)), Order: 1}
 		if r.Share.Tiles.Plan(2, []Need{{Rows: c.later}}); c.pool > 0 {
 			r.Share.Order = 0
 		}

@@ -92,7 +92,7 @@ type parts struct {
 	f    source.Reader
 	rest chunk.Range // bytes that are not read yet
 	off  int64       // where the chunk begins
-	turn func()      // ends the reader's turn to decode
+	open bool        // the reader decodes: see Reader.begin
 	err  error       // why a read failed
 }
 
@@ -104,7 +104,7 @@ func (r *Reader) openRows(ctx context.Context, f source.Reader, x *chunk.Index, 
 			return nil, nil, err
 		}
 	}
-	opened := &parts{ctx: ctx, r: r, f: f, rest: place, off: place.Off, turn: keepTurn}
+	opened := &parts{ctx: ctx, r: r, f: f, rest: place, off: place.Off}
 	if r.parts == nil {
 		r.parts = bufio.NewReaderSize(nil, MaxRun)
 	}
@@ -124,7 +124,7 @@ func (p *parts) close(rows *chunk.Rows) {
 		rows.Close()
 	}
 	p.r.parts.Reset(nil) // the reader's buffer outlives the file
-	p.endTurn()
+	p.end()
 }
 
 // Read implements io.Reader.
@@ -135,12 +135,13 @@ func (p *parts) Read(b []byte) (int, error) {
 	b = b[:min(int64(len(b)), p.rest.Len)]
 	p.r.Clock.Lap(resources.StageDecode)
 	// A reader that waits for bytes keeps no other from decoding.
-	p.endTurn()
+	p.end()
 	if p.err = p.ctx.Err(); p.err == nil {
 		p.err = p.f.ReadAt(p.ctx, b, p.rest.Off)
 	}
 	p.r.Clock.Lap(resources.StageRead)
-	p.turn = p.r.takeTurn()
+	p.r.begin()
+	p.open = true
 	if p.err != nil {
 		return 0, p.err
 	}
@@ -149,9 +150,12 @@ func (p *parts) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (p *parts) endTurn() {
-	p.turn()
-	p.turn = keepTurn
+// end ends the decoding of the bytes that Read has returned.
+func (p *parts) end() {
+	if p.open {
+		p.r.end()
+		p.open = false
+	}
 }
 
 // fault returns the error of a decoder that got its bytes from p: the failed read, if there was one.

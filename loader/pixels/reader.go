@@ -9,7 +9,6 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -25,8 +24,9 @@ type Reader struct {
 	Clock        *resources.Clock // nil: time is not measured
 	plan         plan
 	indexes      freshness
-	Slot         *turns.Slot // the turn to use a processor of the goroutine that has the reader; nil: no turns
-	waits        bool        // for the bytes of remote files, without its turn
+	decoders     *resources.Decoders
+	Client       any  // for whom the reader decodes
+	waits        bool // for the bytes of remote files: it is one of the decoders only while it decodes
 	disk         source.DiskCache
 	Stored       []byte        // the bytes of one run, as stored in the file
 	Samples      []byte        // one decoded chunk, or a piece of one
@@ -59,7 +59,7 @@ func NewReader(o resources.Options) *Reader {
 // set sets the reader to some options.
 func (r *Reader) set(o resources.Options) {
 	r.opener, r.maxChunk, r.large = o.Opener, o.MaxChunkBytes, o.Large()
-	r.Slot, r.waits, r.disk = o.Turns.Slot(nil), o.Waits(), o.Disk
+	r.decoders, r.waits, r.disk = o.Decoders, o.Waits(), o.Disk
 }
 
 // SetRecoded sets the cache of chunks that decode fast. nil has none.
@@ -92,14 +92,14 @@ func (r *Reader) GiveBack() {
 	r.recoded, r.object, r.version, r.frames = nil, 0, 0, chunk.Index{}
 	// Only buffers and decoder tables stay. An opener, cache or array that an idle reader held would
 	// live on after its engine, and the next borrower would trust files that it never checked.
-	r.Slot.Rest()
 	r.Close()
 	r.decodes, r.arrayDecoder = nil, nil
 	if r.below != nil {
 		r.below.GiveBack()
 		r.below = nil
 	}
-	r.opener, r.large, r.Slot, r.disk, r.indexes, r.Share, r.arrays = nil, nil, nil, nil, freshness{}, Shared{}, nil
+	r.opener, r.large, r.disk, r.indexes, r.Share, r.arrays = nil, nil, nil, freshness{}, Shared{}, nil
+	r.decoders, r.Client = nil, nil
 	r.Clock, r.Decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
 }
@@ -166,7 +166,6 @@ func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, err
 
 // waitForMemory waits for room for a large chunk of x. The caller must call done when it has decoded.
 func (r *Reader) waitForMemory(ctx context.Context, x *chunk.Index) (done func(), err error) {
-	r.Slot.Rest() // others may need a turn to free the room
 	r.Clock.Lap(resources.StageOther)
 	free, err := r.large.Take(ctx, x)
 	r.Clock.Lap(resources.StageMemory)
@@ -184,19 +183,36 @@ func (r *Reader) growSamples(x *chunk.Index) {
 	}
 }
 
-// takeTurn waits for a turn to decode. The caller must call over when it has decoded.
-func (r *Reader) takeTurn() (over func()) {
-	// Without a context, because the caller looks at its own between two chunks. Turns come soon.
-	_ = r.Slot.Tick(context.Background())
-	r.Clock.Lap(resources.StageTurn)
-	if r.waits {
-		return r.Slot.Rest
+// Work begins the work of a goroutine that reads local files, which it decodes all the time. The caller must call Rest
+// before it waits for more of it.
+func (r *Reader) Work() {
+	if !r.waits {
+		r.decoders.Begin(r.Client)
 	}
-	return keepTurn
 }
 
-// keepTurn ends decoding of local files: the next chunk comes soon.
-func keepTurn() {}
+// Rest ends what Work began.
+func (r *Reader) Rest() {
+	if !r.waits {
+		r.decoders.End(r.Client)
+	}
+}
+
+// begin waits until the reader may decode the bytes of a remote file. The caller must call end when it has decoded, and
+// before it waits for more of them.
+func (r *Reader) begin() {
+	if r.waits {
+		r.decoders.Begin(r.Client)
+	}
+	r.Clock.Lap(resources.StageTurn)
+}
+
+// end ends what begin began.
+func (r *Reader) end() {
+	if r.waits {
+		r.decoders.End(r.Client)
+	}
+}
 
 // ReaderBytes is about what a reader holds besides buffers: the tables of its decoders.
 const ReaderBytes = 64 << 10

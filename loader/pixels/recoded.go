@@ -32,6 +32,8 @@ const (
 	recodedFile = 64 << 10
 	// recodedAhead bounds the bytes of chunks that wait for an idle worker.
 	recodedAhead = 32 << 20
+	// recodedLook is how often a worker looks whether it may encode: decoding a chunk takes about as long.
+	recodedLook = time.Millisecond
 	// recodedSpare bounds the bytes of buffers that wait for further chunks: 128 tiles of 128 by 128 uint16.
 	recodedSpare = 4 << 20
 )
@@ -55,10 +57,10 @@ type Recoded struct {
 	paused   time.Time // until when memory keeps nothing
 	full     time.Time // until when the disk keeps nothing
 
-	disk  source.DiskCache // where chunks go that memory has no room for; nil: nowhere
-	turns *resources.Turns // of the workers
-	ctx   context.Context  // over once it is closed
-	close context.CancelFunc
+	disk     source.DiskCache    // where chunks go that memory has no room for; nil: nowhere
+	decoders *resources.Decoders // of the workers
+	ctx      context.Context     // over once it is closed
+	close    context.CancelFunc
 
 	work    sync.Mutex // guards what follows, and is never held together with mu
 	change  *sync.Cond // of waiting and pending
@@ -112,13 +114,13 @@ type recoding struct {
 }
 
 // NewRecoded returns an empty cache for at most most bytes, which it charges to the budget as long as nobody waits for
-// them. It encodes in turns of the options that nobody else wants. The caller must call Close.
+// them. It encodes while the decoders of the options are not all busy. The caller must call Close.
 func NewRecoded(most int64, o *resources.Options) *Recoded {
 	if chunk.NewRecoder() == nil {
 		return nil // this program could not decode what it encodes
 	}
 	r := &Recoded{most: most, reserve: procs.Memory() / keptReserve, available: procs.Available,
-		budget: o.Budget, chunks: map[recodedKey]recodedChunk{}, disk: o.Disk, turns: o.Turns,
+		budget: o.Budget, chunks: map[recodedKey]recodedChunk{}, disk: o.Disk, decoders: o.Decoders,
 		pending: map[recodedKey]struct{}{}}
 	r.ctx, r.close = context.WithCancel(context.Background())
 	r.change = sync.NewCond(&r.work)
@@ -320,16 +322,17 @@ func (r *Recoded) next() (c recoding, ok bool) {
 	return c, true
 }
 
-// encodeAll encodes chunks in a spare turn.
+// encodeAll encodes chunks while not all decoders are busy.
 func (r *Recoded) encodeAll() {
 	decoder := chunk.NewDecoder(nil)
 	encoder := chunk.NewRecoder()
 	var samples, frame []byte
-	slot := r.turns.Slot(r).Spare()
-	defer slot.Rest()
 	for {
 		next, ok := r.next()
-		if !ok || slot.Tick(r.ctx) != nil {
+		for ok && r.decoders.AllBusy() && r.ctx.Err() == nil {
+			time.Sleep(recodedLook)
+		}
+		if !ok || r.ctx.Err() != nil {
 			return
 		}
 		err := crash.Call(func() error {
@@ -339,19 +342,15 @@ func (r *Recoded) encodeAll() {
 		if err != nil { // a panic, which may have left the decoder half changed
 			decoder, encoder, frame = chunk.NewDecoder(nil), chunk.NewRecoder(), frame[:0]
 		}
-		kept := r.keep(next.key, frame)
-		if !kept {
-			slot.Rest() // while it waits for the disk
+		if !r.keep(next.key, frame) {
 			r.toDisk(&next, frame)
 		}
-		if r.finish(&next) {
-			slot.Rest()
-		}
+		r.finish(&next)
 	}
 }
 
-// finish ends the work on a chunk. It reports whether no other one waits.
-func (r *Recoded) finish(c *recoding) (last bool) {
+// finish ends the work on a chunk.
+func (r *Recoded) finish(c *recoding) {
 	r.work.Lock()
 	defer r.work.Unlock()
 	r.bytes -= int64(len(c.content))
@@ -361,7 +360,6 @@ func (r *Recoded) finish(c *recoding) (last bool) {
 	}
 	delete(r.pending, c.key)
 	r.change.Broadcast()
-	return len(r.waiting) == 0
 }
 
 // encode appends the frame of a chunk to dst. It appends nothing if the chunk is damaged, which the readers of its

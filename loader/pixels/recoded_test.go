@@ -97,8 +97,8 @@ func TestRecodedKeys(t *testing.T) {
 // TestRecodedMemory: the cache stays within its bound, charges what it takes, and gives all back that no reader uses.
 func TestRecodedMemory(t *testing.T) {
 	const most, frame = 20 << 20, 300 << 10
-	b := budget.New(1<<30, nil)
-	r := NewRecoded(most, &resources.Options{Workers: 1, Budget: b, Turns: resources.NewTurns(1)})
+	b := budget.New(1 << 30)
+	r := NewRecoded(most, &resources.Options{Workers: 1, Budget: b, Decoders: resources.NewDecoders(1)})
 	r.available = func() int64 { return math.MaxInt64 }
 	for i := range uint64(200) {
 		r.keep(recodedKey{Lo: i}, bytes.Repeat([]byte{byte(i)}, frame))
@@ -127,8 +127,8 @@ func TestRecodedMemory(t *testing.T) {
 func TestRecodedWithoutMemory(t *testing.T) {
 	defer func() { newPages = pages.New }()
 	newPages = func(int) (*pages.Memory, error) { return nil, errors.New("no memory") }
-	b := budget.New(1<<30, nil)
-	r := NewRecoded(20<<20, &resources.Options{Workers: 1, Budget: b, Turns: resources.NewTurns(1)})
+	b := budget.New(1 << 30)
+	r := NewRecoded(20<<20, &resources.Options{Workers: 1, Budget: b, Decoders: resources.NewDecoders(1)})
 	defer r.Close()
 	r.available = func() int64 { return math.MaxInt64 }
 	r.keep(recodedKey{Lo: 1}, []byte{1})

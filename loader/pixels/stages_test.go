@@ -12,7 +12,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -65,7 +64,7 @@ func (s slowStream) Fill([]byte) error {
 func (slowStream) End() error { return nil }
 func (slowStream) Close()     {}
 
-// slowArray is an array whose reader takes turns.
+// slowArray is an array whose reader says when it decodes.
 type slowArray struct{ turn func() func() }
 
 func (a *slowArray) Open() chunk.BlockReader    { return a }
@@ -102,7 +101,7 @@ func slowReader(o resources.Options, err error) *Reader {
 }
 
 // TestStagesOfAReader: a reader counts each moment in the stage that it passes in, whether a chunk is decoded whole, in
-// pieces of a row, or by an array. It takes a turn after it has read, and gives it back if it waits for remote files.
+// pieces of a row, or by an array. Of remote files, it is one of the decoders after it has read, and until it has decoded.
 func TestStagesOfAReader(t *testing.T) {
 	whole := &chunk.Index{Bands: 1, Height: 4, Width: 3, ChunkB: 1, ChunkH: 4, ChunkW: 3, DType: chunk.Uint8,
 		Codec: chunk.Zstd, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 1, Len: 2}}}
@@ -133,16 +132,16 @@ func TestStagesOfAReader(t *testing.T) {
 				if _, err := r.large.TakeBytes(t.Context(), 1); err != nil { // small chunks need no room there
 					t.Fatal(err)
 				}
-				places := turns.New(1, 1)
-				other := places.Slot("other")
-				if err := other.Tick(t.Context()); err != nil {
-					t.Fatal(err)
+				decoders, waited := resources.NewDecoders(1), time.Duration(0)
+				if c.waits {
+					waited = sTurn
+					decoders.Begin(nil)
+					go func() {
+						time.Sleep(sOther + sOpen + sRead + sTurn + time.Duration(c.asks)*sOther)
+						decoders.End(nil)
+					}()
 				}
-				go func() {
-					time.Sleep(sOther + sOpen + sRead + sTurn + time.Duration(c.asks)*sOther)
-					other.Rest()
-				}()
-				r.Slot, r.waits = places.Slot("reader"), c.waits
+				r.decoders, r.waits = decoders, c.waits
 				if c.asks > 0 {
 					r.disk = slowDisk{}
 				}
@@ -155,20 +154,20 @@ func TestStagesOfAReader(t *testing.T) {
 				time.Sleep(sOther)
 				puts := 0
 				sink := slowSink{func() {
-					if puts++; places.Taken() != 1 && c.x.Blocks == nil {
-						t.Error("it decodes without a turn")
+					if puts++; c.waits && !decoders.AllBusy() && c.x.Blocks == nil {
+						t.Error("it decodes and is none of the decoders")
 					}
 				}}
 				err := r.Read(t.Context(), catalog.Asset{URI: "a", Index: c.x}, chunk.Box{B1: 1, Y1: 4, X1: 3}, nil,
 					sink, nil)
-				if taken := places.Taken() == 1; err != nil || taken == c.waits || puts != c.pieces {
-					t.Errorf("%d pieces; it has a turn: %v; %v", puts, taken, err)
+				if err != nil || decoders.AllBusy() || puts != c.pieces {
+					t.Errorf("%d pieces; a decoder is left: %v; %v", puts, decoders.AllBusy(), err)
 				}
 				time.Sleep(sOther)
 				clock.Stop()
 				n := time.Duration(c.pieces)
 				want := resources.Spent{resources.StageRead: sOpen + sRead, resources.StageScatter: n * sScatter,
-					resources.StageTurn: sTurn, resources.StageOther: time.Duration(2+c.asks) * sOther}
+					resources.StageTurn: waited, resources.StageOther: time.Duration(2+c.asks) * sOther}
 				want[decoded] = n * sDecode
 				if got := stages.Spent(); got != want {
 					t.Errorf("stages of %v, want %v", got, want)
@@ -250,11 +249,11 @@ func TestStoredBytesInParts(t *testing.T) {
 		file[i] = byte(i * i / 7)
 	}
 	read := &parts{ctx: t.Context(), r: NewReader(resources.Options{}.WithDefaults()), f: source.Memory(file),
-		rest: chunk.Range{Off: begin, Len: end - begin}, turn: keepTurn}
+		rest: chunk.Range{Off: begin, Len: end - begin}}
 	if err := iotest.TestReader(read, file[begin:end]); err != nil {
 		t.Error(err)
 	}
-	*read = parts{ctx: t.Context(), r: read.r, f: &brokenFile{err: errRead}, rest: chunk.Range{Len: 9}, turn: keepTurn}
+	*read = parts{ctx: t.Context(), r: read.r, f: &brokenFile{err: errRead}, rest: chunk.Range{Len: 9}}
 	if n, err := read.Read(make([]byte, 5)); n != 0 || !errors.Is(err, errRead) {
 		t.Errorf("%d bytes of a read that fails: %v", n, err)
 	}

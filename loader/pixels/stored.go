@@ -173,7 +173,8 @@ func (r *Reader) Close() {
 
 // decodeRuns decodes the chunks of runs.
 func (w *walk) decodeRuns(ctx context.Context, wants []neededChunk, list []storedRun) error {
-	defer w.takeTurn()()
+	w.begin()
+	defer w.end()
 	for i := range list {
 		run := &list[i]
 		for _, k := range run.chunks {
@@ -192,7 +193,7 @@ func (w *walk) decodeRuns(ctx context.Context, wants []neededChunk, list []store
 // storedChunk decodes the stored chunk of the first of list, and puts all that lie in it into the sink. Without bytes
 // it was not written.
 func (w *walk) storedChunk(ctx context.Context, stored []byte, list []neededChunk) error {
-	if err := w.Slot.Tick(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	first, array := &list[0], w.x.Grid.Array

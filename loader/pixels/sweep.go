@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/internal/each"
-	"github.com/chaski-eo/chaski/internal/pace"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
 
@@ -29,29 +27,29 @@ func Sweep(
 			progress(done, n)
 		}
 	}
-	readers := o.Readers(o.Workers, remote) // sets Turns, which the Readers below must have
-	pace.Rest(ctx)                          // the caller waits here
-	client := resources.TurnOf(ctx).Client
+	readers := o.Readers(o.Workers, remote) // sets Decoders, which the Readers below must have
+	client := resources.CallerOf(ctx).Client
 	lent, visits := make([]*Reader, readers), make([]func(ctx context.Context, i int64) error, readers)
 	for w := range readers {
 		lent[w] = NewReader(o)
-		lent[w].Slot.For(client)
+		lent[w].Client = client
 		visits[w] = start(lent[w])
 	}
 	return each.Share(ctx, each.Numbers(n), readers, func(ctx context.Context, w int, numbers iter.Seq[int64]) error {
-		slot := lent[w].Slot
-		defer slot.Rest()
 		defer lent[w].Close()
-		ctx = turns.With(ctx, slot) // a visit decodes and computes in the same turn
 		for i := range numbers {
-			if !remote {
-				_ = slot.Tick(ctx) // visits look at ctx
-			}
-			if err := visits[w](ctx, i); err != nil {
+			if err := lent[w].visit(ctx, i, visits[w]); err != nil {
 				return err
 			}
 			count()
 		}
 		return nil
 	})
+}
+
+// visit makes one visit of Sweep.
+func (r *Reader) visit(ctx context.Context, i int64, visit func(ctx context.Context, i int64) error) error {
+	r.Work()
+	defer r.Rest()
+	return visit(ctx, i)
 }

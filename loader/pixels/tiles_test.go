@@ -208,7 +208,7 @@ func TestTileCacheAgainstSlow(t *testing.T) {
 		c := &slowCache{TileCache: NewTileCache(bound), used: map[TileKey]int{}}
 		planned := rapid.Bool().Draw(t, "planned")
 		if planned {
-			c.budget = budget.New(int64(rapid.IntRange(8, 60).Draw(t, "budget")), nil)
+			c.budget = budget.New(int64(rapid.IntRange(8, 60).Draw(t, "budget")))
 			c.TileCache = NewPlannedTiles(bound, c.budget)
 		}
 		key := rapid.Custom(func(t *rapid.T) TileKey {
@@ -281,7 +281,7 @@ func TestTileCacheAgainstSlow(t *testing.T) {
 func TestTilesThatMakeRoom(t *testing.T) {
 	const n = 40
 	for _, last := range []int{0, 5, n - 2, n - 1} {
-		c := NewPlannedTiles(n, budget.New(10*n, nil))
+		c := NewPlannedTiles(n, budget.New(10*n))
 		for i := range n {
 			order := int64(10 + i%7)
 			if i == last {
@@ -315,7 +315,7 @@ func TestTileCounterHasNoMemory(t *testing.T) {
 func TestTilesMakeRoomForOthers(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			b := budget.New(100, nil)
+			b := budget.New(100)
 			c := NewPlannedTiles(100, b)
 			if closed {
 				c.Close()
@@ -343,7 +343,7 @@ func TestTilesMakeRoomForOthers(t *testing.T) {
 // and other programs of the machine. What tiles take is charged, never more than the bound, and no tile in use changes.
 func TestKeptTiles(t *testing.T) {
 	const n, bound = 1 << 20, 64 << 20
-	b := budget.New(1<<30, nil)
+	b := budget.New(1 << 30)
 	c := NewKeptTiles(bound, 8<<20, b)
 	defer c.Close()
 	free := int64(1 << 40)

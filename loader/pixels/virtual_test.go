@@ -124,7 +124,7 @@ func TestSourcesShareTiles(t *testing.T) {
 		return corpus.SHA256(r.Resample.In), chunks
 	}
 	for _, bound := range []int64{1 << 30, 1} {
-		tiles := NewPlannedTiles(bound, budget.New(1<<31, nil))
+		tiles := NewPlannedTiles(bound, budget.New(1<<31))
 		for i, win := range []shuffle.Box{{H: 20, W: 90}, {Y: 2, H: 20, W: 90}, {Y: 5, X: 9, H: 90, W: 70},
 			{Y: 5, H: 90, W: 90}, {Y: 3, X: 4, H: 20, W: 70}} {
 			want, _ := read(plain, win, nil)

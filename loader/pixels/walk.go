@@ -8,7 +8,6 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/internal/each"
-	"github.com/chaski-eo/chaski/internal/turns"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -123,24 +122,24 @@ func (w *walk) together(list []runs.Run) int {
 
 // read reads runs and decodes their chunks, which are the first of wants. It returns how many it has decoded.
 func (w *walk) read(ctx context.Context, list []runs.Run, wants []neededChunk) (count int, _ error) {
-	// The turn is taken after the read, so a reader that waits for bytes keeps no other from decoding. Where the
-	// bytes are in the cache on disk, it is taken before: more readers than decode would only fill the processor's
-	// caches with bytes that wait.
-	near, reading := w.waits && w.isNear(list[0]), ctx
+	// A reader that waits for bytes keeps no other from decoding. Bytes in the cache on disk come at once: more readers
+	// than decode would only fill the processor's caches with bytes that wait.
+	near := w.waits && w.isNear(list[0])
 	if near {
-		defer w.takeTurn()()
-		reading = turns.With(ctx, w.Slot) // which rests if the range is gone meanwhile
+		w.begin()
+		defer w.end()
 	}
-	if err := w.fetch(reading, list); err != nil {
+	if err := w.fetch(ctx, list); err != nil {
 		return count, err
 	}
 	if !near {
-		defer w.takeTurn()()
+		w.begin()
+		defer w.end()
 	}
 	begin := int64(0) // of the run in Stored
 	for _, run := range list {
 		for range run.Chunks {
-			if err := w.Slot.Tick(ctx); err != nil {
+			if err := ctx.Err(); err != nil {
 				return count, err
 			}
 			c := &wants[count]
@@ -227,13 +226,8 @@ func (w *walk) await(ctx context.Context, list []neededChunk) error {
 	tile := list[0].t
 	select {
 	case <-tile.Ready:
-	default:
-		w.Slot.Rest() // the other reader may need the turn
-		select {
-		case <-tile.Ready:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	w.Clock.Lap(resources.StageTurn)
 	if tile.Failed {
@@ -251,9 +245,10 @@ func (w *walk) sparse(ctx context.Context) error {
 	if len(w.plan.chunks.Sparse) == 0 {
 		return nil
 	}
-	defer w.takeTurn()()
+	w.begin()
+	defer w.end()
 	for _, i := range w.plan.chunks.Sparse {
-		if err := w.Slot.Tick(ctx); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := w.chunk(nil, &neededChunk{i: i, place: w.x.Place(i)}); err != nil {
@@ -303,13 +298,11 @@ func (w *walk) recall(ctx context.Context, wants []neededChunk) (rest []neededCh
 				continue
 			}
 		}
-		if count == 0 {
-			defer w.takeTurn()()
-		}
-		err := w.Slot.Tick(ctx)
-		used := err == nil && w.fromFrame(found.frame, &wants[i])
+		w.begin()
+		used := w.fromFrame(found.frame, &wants[i])
+		w.end()
 		w.recoded.release(found, used)
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if used {

@@ -462,9 +462,10 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 // decode decodes pieces with one reader, as each.Share calls it.
 func (q *readPlan) decode(ctx context.Context, _ int, pieces iter.Seq[piece]) error {
 	reader := pixels.BorrowReader(q.options)
-	reader.Slot.For(resources.TurnOf(ctx).Client)
-	defer reader.Slot.Rest()
+	reader.Client = resources.CallerOf(ctx).Client
 	err := crash.Call(func() error {
+		reader.Work()
+		defer reader.Rest()
 		for p := range pieces {
 			if err := ctx.Err(); err != nil {
 				return err

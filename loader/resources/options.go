@@ -74,9 +74,9 @@ type Options struct {
 	// tables and listings, CacheBytes (at most 1/64 of the budget, and then CacheBytes is that), and the batches.
 	// Beyond two batches, an engine takes what others leave. Workers' chunks are not counted.
 	Budget *Budget
-	// Turns, if it is not nil, bounds the goroutines of all engines and reads that share it, and divides them among
-	// clients.
-	Turns *Turns
+	// Decoders, if it is not nil, bounds how many goroutines of one client decode at a time, in all engines and reads
+	// that share it.
+	Decoders *Decoders
 	// Stages, if it is not nil, counts the time that workers spend in each stage.
 	Stages *Stages
 	// Members, if it is not nil, keeps containers open from one raster.Read to the next. It needs an

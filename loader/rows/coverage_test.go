@@ -198,7 +198,7 @@ func TestMemoryOfWeights(t *testing.T) {
 	nothing := 0.0
 	sampler := &shuffle.Sampler{Kind: shuffle.WholeChip{}, MaxNoData: &nothing}
 	same := func(i int64) int64 { return i }
-	account, err := budget.New(1<<20, nil).Open(t.Context(), 0)
+	account, err := budget.New(1<<20).Open(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestMemoryOfWeights(t *testing.T) {
 	if _, err := OpenCoverage(cancelled, "w", o, inMemory(2, 0, nil)); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
-	small, err := budget.New(1, nil).Open(t.Context(), 0)
+	small, err := budget.New(1).Open(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

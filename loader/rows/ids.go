@@ -16,7 +16,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/internal/magic"
-	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
@@ -63,7 +62,7 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 	text := bufio.NewScanner(io.LimitReader(source.Sequential(ctx, opened), maxIDs))
 	text.Buffer(nil, maxID)
 	for number := 1; text.Scan(); number++ {
-		if err := pace.Tick(ctx); err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, "", err
 		}
 		id := strings.TrimSpace(strings.TrimPrefix(text.Text(), "\ufeff"))
@@ -109,7 +108,7 @@ type members struct {
 
 // token returns the next token, nil after an error.
 func (m *members) token() (token json.Token) {
-	if m.err = cmp.Or(m.err, pace.Tick(m.ctx)); m.err == nil {
+	if m.err = cmp.Or(m.err, m.ctx.Err()); m.err == nil {
 		token, m.err = m.d.Token()
 	}
 	return token

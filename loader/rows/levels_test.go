@@ -106,7 +106,7 @@ func TestConditionsOnContainers(t *testing.T) {
 func TestLargestGrid(t *testing.T) {
 	limit := 0.5
 	limited := func(memory int64, sizes ...[2]int) (held int64, err error) {
-		account, err := budget.New(memory, nil).Open(t.Context(), 0)
+		account, err := budget.New(memory).Open(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

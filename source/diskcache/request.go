@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/zeebo/xxh3"
-
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // request is a request to the store that has no answer yet. Others wait for it that need bytes of it.
@@ -44,7 +42,6 @@ func (f *Folder) Fill(ctx context.Context, o Object, p []byte, off int64,
 		if missing.len() == 0 {
 			return ctx.Err()
 		}
-		pace.Rest(ctx) // others may decode while this waits for the store, or for who reads the range
 		mine, other := f.begin(o, missing)
 		if mine != nil {
 			return f.getFor(ctx, o, p, off, mine, get)
@@ -172,7 +169,6 @@ func (f *Folder) lockRange(ctx context.Context, o Object, s Span) (unlock func()
 		if time.Since(start) > othersTake {
 			return func() {}, waited
 		}
-		pace.Rest(ctx)
 		select {
 		case <-time.After(lookEvery):
 		case <-ctx.Done():

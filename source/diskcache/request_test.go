@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -16,8 +14,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/chaski-eo/chaski/internal/turns"
 )
 
 // origin is a store that counts what it is asked for.
@@ -64,38 +60,6 @@ func TestOneRequest(t *testing.T) {
 				t.Errorf("%d requests, %+v", n, f.Stats())
 			}
 		})
-	}
-}
-
-// TestNoTurnIsKeptForTheStore: a range that is gone when it is read, in a turn, keeps nobody from decoding.
-func TestNoTurnIsKeptForTheStore(t *testing.T) {
-	path := t.TempDir()
-	f := openFolder(t, path, 1<<30)
-	defer f.Close()
-	content := contentOf(0, 0)
-	object := NameObject("a", "", "tag", objectBytes)
-	f.Keep(object, content, 0)
-	got, all := make([]byte, len(content)), Span{0, int64(len(content))}
-	if !f.Has(object, all) {
-		t.Fatal("it does not have what was kept")
-	}
-	if err := os.Remove(filepath.Join(path, nameOf(object, all))); err != nil { // by another engine
-		t.Fatal(err)
-	}
-	decoders := turns.Processors(1)
-	slot := decoders.Slot("a client")
-	if err := slot.Tick(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	err := f.Fill(turns.With(t.Context(), slot), object, got, 0, func(p []byte, off int64) error {
-		if decoders.Taken() != 0 {
-			t.Error("it waits for the store in its turn")
-		}
-		copy(p, content[off:])
-		return nil
-	})
-	if err != nil || !bytes.Equal(got, content) {
-		t.Errorf("wrong bytes, %v", err)
 	}
 }
 

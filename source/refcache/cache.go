@@ -16,7 +16,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/invariants"
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Options configure a cache.
@@ -114,15 +113,9 @@ func (c *Cache[K, V]) Acquire(ctx context.Context, k K, open func(context.Contex
 		}
 		select {
 		case <-entry.opened:
-		default:
-			// The turn is given back, since the goroutine that opens it may need it.
-			pace.Rest(ctx)
-			select {
-			case <-entry.opened:
-			case <-ctx.Done():
-				_ = c.release(entry, true)
-				return nil, context.Cause(ctx)
-			}
+		case <-ctx.Done():
+			_ = c.release(entry, true)
+			return nil, context.Cause(ctx)
 		}
 		switch {
 		case entry.err != nil && entry.canceled:

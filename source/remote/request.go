@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/trace"
 	"github.com/chaski-eo/chaski/source/openers"
 )
@@ -36,8 +35,6 @@ func (o *Opener) get(ctx context.Context, n objectName, r Range, tag Tag, use fu
 	host := o.hosts.get(o.backend.Host(n.uri), &o.options)
 	ctx = openers.WithRoots(ctx, n.roots)
 	place := requestPlace{n.uri, "byte range", r.Off}
-	// The turn is given back, since the server takes longer than one.
-	pace.Rest(ctx)
 	return o.try(ctx, host, place, r.Len, func(ctx context.Context, f *requestFlight) error {
 		o.counters.requests.Add(1)
 		ctx, cancel := context.WithCancel(ctx)

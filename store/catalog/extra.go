@@ -20,7 +20,6 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/num"
-	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
@@ -275,7 +274,7 @@ func (t *Table) ScanAt(ctx context.Context, name string, rows []int32, visit fun
 			err = visit(int64(row), cell.Value())
 		}
 		if err == nil && row%4096 == 0 {
-			err = pace.Tick(ctx)
+			err = ctx.Err()
 		}
 		if err != nil {
 			return column.Kind, fault.WithFile(err, t.src)

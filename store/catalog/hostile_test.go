@@ -87,7 +87,7 @@ func TestTablesAreCharged(t *testing.T) {
 		small, room int64
 	}{{table, 3 << 20, 16 << 20}, {dir, 30 << 10, 300 << 10}} {
 		for _, limit := range []int64{c.small, c.room} {
-			b := budget.New(limit, nil)
+			b := budget.New(limit)
 			a, err := b.Open(t.Context(), 1)
 			if err != nil {
 				t.Fatal(err)

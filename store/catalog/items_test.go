@@ -245,7 +245,7 @@ func TestItemsAreCharged(t *testing.T) {
 	} {
 		dir := folder.Of(t, "items.json="+text)
 		run := func(limit int64) (held int64, err error) {
-			a, err := budget.New(limit, nil).Open(t.Context(), 0)
+			a, err := budget.New(limit).Open(t.Context(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}

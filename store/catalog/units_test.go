@@ -220,7 +220,7 @@ func TestGroundOfSystems(t *testing.T) {
 
 // TestRepeatedRows: the rows of samples of many images are charged, and bounded.
 func TestRepeatedRows(t *testing.T) {
-	budgeted, err := budget.New(1<<20, nil).Open(t.Context(), 0)
+	budgeted, err := budget.New(1<<20).Open(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

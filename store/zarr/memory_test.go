@@ -47,7 +47,7 @@ func TestMetadataIsCharged(t *testing.T) {
 	manyArrays(t, dir, 5000)
 	var files openers.Files
 	defer files.Close()
-	b := budget.New(256<<20, nil)
+	b := budget.New(256<<20)
 	account, err := b.Open(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestMetadataIsCharged(t *testing.T) {
 	}
 	account.Close()
 
-	small := budget.New(1<<20, nil)
+	small := budget.New(1<<20)
 	if account, err = small.Open(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestListedMetadataIsCharged(t *testing.T) {
 	own := &openers.Files{}
 	defer func() { own.Close() }()
 	members := func(t *testing.T, limit int64) (int64, error) {
-		account, err := budget.New(limit, nil).Open(t.Context(), 1)
+		account, err := budget.New(limit).Open(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestIndexesAreCharged(t *testing.T) {
 	put(t, dir, "large/zarr.json", sharded(2048)) // an index of 64 MiB
 	var files openers.Files
 	defer files.Close()
-	b := budget.New(16<<20, nil)
+	b := budget.New(16<<20)
 	account, err := b.Open(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/lru"
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Cache keeps the decoded pages of files, and copies of cells that are read soon.
@@ -99,7 +98,7 @@ func (f *File) page(ctx context.Context, c chunk, page int, arrived func() bool)
 		alone = pageKey{page: heavyPage}
 	}
 	var few *parquet.Few
-	over := cache.alone(ctx, alone, func() bool {
+	over := cache.alone(alone, func() bool {
 		few = cache.page(key)
 		return few != nil || arrived != nil && arrived()
 	})
@@ -162,7 +161,7 @@ func (c *Cache) page(key pageKey) *parquet.Few {
 
 // alone waits until no other worker reads what key names, or until found reports true. It returns nil if found did,
 // else the function that the caller must call when it has read.
-func (c *Cache) alone(ctx context.Context, key pageKey, found func() bool) (over func()) {
+func (c *Cache) alone(key pageKey, found func() bool) (over func()) {
 	c.busyMu.Lock()
 	defer c.busyMu.Unlock()
 	for !found() {
@@ -170,7 +169,6 @@ func (c *Cache) alone(ctx context.Context, key pageKey, found func() bool) (over
 			c.busy[key] = true
 			return func() { c.end(key) }
 		}
-		pace.Rest(ctx) // the worker that reads may wait for the turn that this one would otherwise keep
 		c.busyOver.Wait()
 	}
 	return nil
@@ -208,7 +206,7 @@ func (f *File) dictionary(ctx context.Context, c chunk) (*parquet.Values, error)
 	}
 	key := c.key.numbered(dictPage)
 	var dict *parquet.Values
-	over := f.Cache.alone(ctx, key, func() bool {
+	over := f.Cache.alone(key, func() bool {
 		page, _ := f.Cache.pages.Get(key)
 		dict = page.dict
 		return dict != nil

@@ -45,7 +45,7 @@ func (f *File) open(ctx context.Context, leaf, group int) (chunk, error) {
 	if known() {
 		return c, nil
 	}
-	over := f.Cache.alone(ctx, c.key.numbered(locations), known)
+	over := f.Cache.alone(c.key.numbered(locations), known)
 	if over == nil {
 		return c, nil
 	}

@@ -34,7 +34,7 @@ func TestQueriesAreCharged(t *testing.T) {
 		{"SELECT repeat(s, 100) FROM t", 100 * text * rows},
 	} {
 		run := func(limit int64) (charged int64, err error) {
-			b := budget.New(limit, nil)
+			b := budget.New(limit)
 			a, err := b.Open(t.Context(), 0)
 			if err != nil {
 				t.Fatal(err)

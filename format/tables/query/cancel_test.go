@@ -81,7 +81,7 @@ func TestStringsOfABatchAreCharged(t *testing.T) {
 		"length(repeat('x', 10000000)) > 0":       false,
 		"length(upper(repeat('x', 6000000))) > 0": false,
 	} {
-		b := budget.New(limit, nil)
+		b := budget.New(limit)
 		a, err := b.Open(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)

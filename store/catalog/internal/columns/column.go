@@ -10,7 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/texts"
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Cell is a Value whose string is bytes, which the caller must not change.
@@ -66,7 +65,7 @@ func (c *Column) Scan(ctx context.Context, visit func(row int64, c Cell) error) 
 	}
 	for row := range c.rows {
 		if row%4096 == 0 {
-			if err := pace.Tick(ctx); err != nil {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}

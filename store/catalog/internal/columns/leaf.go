@@ -11,7 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
 	"github.com/chaski-eo/chaski/format/tables/texts"
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // leaf is a column of one Parquet file.
@@ -125,7 +124,7 @@ func (l *leaf) part(row int64) string {
 // scan visits the cells, page by page.
 func (l *leaf) scan(ctx context.Context, visit func(int64, Cell) error) error {
 	return l.Each(ctx, l.number, paged.Scan{}, func(first int64, decode paged.Decode) error {
-		if err := pace.Tick(ctx); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		values, err := decode(ctx)

@@ -18,7 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/num"
-	"github.com/chaski-eo/chaski/internal/pace"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
@@ -279,7 +278,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, o sour
 		if err != nil {
 			return err
 		}
-		if err := cmp.Or(pace.Tick(ctx), l.charge(ctx, false)); err != nil {
+		if err := cmp.Or(ctx.Err(), l.charge(ctx, false)); err != nil {
 			return err
 		}
 		if p == dir {

@@ -14,8 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/internal/num"
-	"github.com/chaski-eo/chaski/internal/pace"
-	"github.com/chaski-eo/chaski/internal/turns"
 )
 
 // Evaluator computes expressions over tables.
@@ -46,10 +44,10 @@ func New(ctx context.Context, from []*tables.Table) *Evaluator {
 // for 4,096 rows whose strings have 128 bytes with growth.
 const chargedAtOnce = 1 << 20
 
-// step comes before the strings of a batch have more bytes, and between pieces of work. It passes the turn on, and
-// charges the strings: the strings of one batch may take 256 MiB. It fails once the context has ended.
+// step comes before the strings of a batch have more bytes, and between pieces of work. It charges the
+// strings: the strings of one batch may take 256 MiB. It fails once the context has ended.
 func (ev *Evaluator) step(bytes int) error {
-	if err := pace.Tick(ev.Ctx); err != nil {
+	if err := ev.Ctx.Err(); err != nil {
 		return err
 	}
 	extra := growth*int64(bytes) - ev.stringBytes
@@ -183,15 +181,8 @@ func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 			if part+1 < parts {
 				hi = r.N / vec.BatchRows * (part + 1) / parts * vec.BatchRows
 			}
-			ctx := ev.Ctx
-			// Each goroutine needs a turn of its own, and the last part runs on the caller's.
-			if part+1 < parts {
-				slot := turns.Of(ctx).Beside()
-				defer slot.Rest()
-				ctx = turns.With(ctx, slot)
-			}
 			errs[part] = crash.Call(func() (err error) {
-				found[part], err = ev.beside(ctx).search(n, r, lo, hi, limit)
+				found[part], err = ev.beside().search(n, r, lo, hi, limit)
 				return err
 			})
 		}
@@ -200,10 +191,6 @@ func (ev *Evaluator) Where(n *Node, r *vec.Rows, limit int) (*vec.Rows, error) {
 		} else {
 			search()
 		}
-	}
-	if parts > 1 {
-		// The turn is passed on, because the other goroutines may need it.
-		pace.Rest(ev.Ctx)
 	}
 	group.Wait()
 	// The error of the first rows is returned, so it does not depend on timing.
@@ -229,8 +216,8 @@ const (
 )
 
 // beside returns an evaluator of the same columns for another goroutine.
-func (ev *Evaluator) beside(ctx context.Context) *Evaluator {
-	out := New(ctx, ev.Tables)
+func (ev *Evaluator) beside() *Evaluator {
+	out := New(ev.Ctx, ev.Tables)
 	// The caller has loaded all columns of the condition, so the goroutines only read the shared map.
 	out.loaded = ev.loaded
 	return out
@@ -246,7 +233,7 @@ func (ev *Evaluator) search(n *Node, r *vec.Rows, lo, hi, limit int) (*vec.Rows,
 	size := sizeFor(n)
 	defer ev.done()
 	for ; lo < hi && (limit < 0 || out.N < limit); lo += size {
-		if err := pace.Tick(ev.Ctx); err != nil {
+		if err := ev.Ctx.Err(); err != nil {
 			return nil, err
 		}
 		ev.budget.Reset()
@@ -284,7 +271,7 @@ func (ev *Evaluator) Column(n *Node, r *vec.Rows) (*tables.Vector, error) {
 	size := sizeFor(n)
 	defer ev.done()
 	for lo := 0; lo < r.N; lo += size {
-		if err := pace.Tick(ev.Ctx); err != nil {
+		if err := ev.Ctx.Err(); err != nil {
 			return nil, err
 		}
 		ev.budget.Reset()

@@ -5,7 +5,6 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/ast"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
-	"github.com/chaski-eo/chaski/internal/pace"
 )
 
 // Limits of joins.
@@ -99,7 +98,7 @@ func (p *joinPairs) add(l, k int32) error {
 
 // flush checks the collected pairs and adds those that pass to the result.
 func (p *joinPairs) flush() error {
-	if err := pace.Tick(p.ev.Ctx); err != nil {
+	if err := p.ev.Ctx.Err(); err != nil {
 		return err
 	}
 	defer p.ev.done() // the strings of the next pairs are another batch
@@ -160,7 +159,7 @@ func (p *joinPairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
 	// The rows of the table are added from last to first, so each chain of next is ascending.
 	for row := right - 1; row >= 0; row-- {
 		if row%vec.BatchRows == 0 {
-			if err := pace.Tick(p.ev.Ctx); err != nil {
+			if err := p.ev.Ctx.Err(); err != nil {
 				return nil, err
 			}
 		}
@@ -176,7 +175,7 @@ func (p *joinPairs) equal(lkeys, rkeys []*Node, right int) (*vec.Rows, error) {
 	}
 	for row := range p.r.N {
 		if row%vec.BatchRows == 0 {
-			if err := pace.Tick(p.ev.Ctx); err != nil {
+			if err := p.ev.Ctx.Err(); err != nil {
 				return nil, err
 			}
 		}

@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"io"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/auth"
-	"github.com/chaski-eo/chaski/internal/turns"
-	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -232,39 +229,4 @@ func TestStreamsWithoutCreditEnd(t *testing.T) {
 		s.stop(t)
 		h.check(t)
 	})
-}
-
-// TestSpecsLeaveProcessorsToBatches promises that specs are parsed on the processors of openings, which are half of
-// all: parsing passes no turn on, so that a few large specs would hold up all batches.
-func TestSpecsLeaveProcessorsToBatches(t *testing.T) {
-	l, target, dial := listenBuf(t)
-	processors := turns.New(2, 2)
-	r := start(t, l, Options{Loader: loader.Options{Turns: processors}})
-	defer r.stop(t)
-	conn := dialed(t, target, dial)
-	defer conn.Close()
-	opening := processors.Slot("another client").Halved()
-	if err := opening.Tick(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	answered := make(chan error, 1)
-	go func() {
-		_, err := chaskiv1.NewChaskiClient(conn).Describe(t.Context(), &chaskiv1.DescribeRequest{Spec: []byte("{")})
-		answered <- err
-	}()
-	for processors.Waiting() == 0 {
-		select {
-		case err := <-answered:
-			t.Fatalf("a spec is parsed while openings have all of their processors: %v", err)
-		default:
-			runtime.Gosched()
-		}
-	}
-	if n := processors.Taken(); n != 1 {
-		t.Errorf("a spec that waits has a processor: %d are taken", n)
-	}
-	opening.Rest()
-	if err := <-answered; status.Code(err) != codes.InvalidArgument {
-		t.Errorf("an unfinished spec is answered with %v", err)
-	}
 }

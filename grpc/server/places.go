@@ -1,0 +1,30 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// places bound how many requests of a kind are worked on at a time. Others wait, first come, first served.
+type places struct {
+	taken   chan struct{} // has an element for each request
+	waiting atomic.Int64
+}
+
+func newPlaces(n int) *places { return &places{taken: make(chan struct{}, n)} }
+
+// take waits for a place, which leave gives back. leave may be called more than once.
+func (p *places) take(ctx context.Context) (leave func(), err error) {
+	p.waiting.Add(1)
+	defer p.waiting.Add(-1)
+	select {
+	case p.taken <- struct{}{}:
+		return sync.OnceFunc(func() { <-p.taken }), nil
+	case <-ctx.Done():
+		return func() {}, context.Cause(ctx)
+	}
+}
+
+// wanted reports whether requests wait for a place.
+func (p *places) wanted() bool { return p.waiting.Load() > 0 }
