@@ -27,7 +27,8 @@ type asker struct {
 }
 
 func newAsker(t *testing.T, q *queue, client, stream string, rows int) *asker {
-	ctx, cancel := context.WithCancel(resources.WithCaller(t.Context(), resources.Caller{Client: client, Stream: stream}))
+	caller := resources.Caller{Client: client, Stream: stream}
+	ctx, cancel := context.WithCancel(resources.WithCaller(t.Context(), caller))
 	t.Cleanup(cancel)
 	return &asker{q: q, ctx: ctx, cancel: cancel, rows: rows}
 }

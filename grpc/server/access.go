@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
@@ -46,34 +45,36 @@ func isHealth(method string) bool {
 	return strings.HasPrefix(method, "/"+healthpb.Health_ServiceDesc.ServiceName+"/")
 }
 
-// sizeOf returns the bytes of metadata.
-func sizeOf(m metadata.MD) (n int) {
-	for k, values := range m {
-		for _, v := range values {
-			n += len(k) + len(v)
-		}
-	}
-	return n
-}
-
 type passKey struct{}
 
 // tap refuses a call without a valid token at its headers, before gRPC keeps anything of its message. It returns the
 // context of the others, with their pass.
 func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) {
-	conn := connectionOf(ctx)
 	if isHealth(i.FullMethodName) {
-		return conn.call(ctx, sizeOf(i.Header), nil, guestFrames), nil
+		return ctx, s.clients.call(ctx, "health for "+clientOf(ctx), maxHealthCalls)
 	}
 	begun := time.Now()
 	pass, err := s.options.Gate.Check(ctx)
 	if err != nil {
-		conn.charge(guestFrames)
+		connectionOf(ctx).refuse()
 		err = status.Error(codes.Unauthenticated, err.Error())
+	} else {
+		connectionOf(ctx).letIn()
+		err = s.clients.call(ctx, clientWith(ctx, pass), maxClientCalls)
+	}
+	if err != nil {
 		s.audit.call(ctx, i.FullMethodName, func() string { return "" }, begun, err)
 		return ctx, err
 	}
-	return context.WithValue(conn.call(ctx, sizeOf(i.Header), pass, callFrames), passKey{}, pass), nil
+	return context.WithValue(ctx, passKey{}, pass), nil
+}
+
+// clientWith returns who sent a request with a pass.
+func clientWith(ctx context.Context, pass *auth.Pass) clientID {
+	if pass.Name != "" {
+		ctx = withClient(ctx, pass.Name)
+	}
+	return clientOf(ctx)
 }
 
 // admit returns the context of a call, with the client that makes it, or the status of one that is not let in. An

@@ -20,6 +20,11 @@ const (
 	// manyClients is how many clients may be known before those that have nothing, and whose debts are over, are
 	// forgotten.
 	manyClients = 1024
+	// maxClientCalls bounds the calls of one client at a time: the streams and descriptions of a job of 1,024 ranks.
+	// Each takes some 16 KiB, and its request.
+	maxClientCalls = 2048
+	// maxHealthCalls bounds those for health of one host, which need no token. Probes make one a second.
+	maxHealthCalls = 8
 )
 
 // clients bounds what each client has of a server, so no one shuts the others out.
@@ -36,13 +41,14 @@ type holdings struct {
 	streams  int
 	datasets map[*datasetEntry]int // tickets that are not answered
 	openings int                   // that it has begun, with and without a place
-	free     time.Time             // when its next answer may begin: see spent
+	calls    int
+	free     time.Time // when its next answer may begin: see spent
 }
 
 func newClients(o Options) *clients { return &clients{options: o, byID: map[clientID]*holdings{}} }
 
 func (h *holdings) empty() bool {
-	return h.streams == 0 && len(h.datasets) == 0 && h.openings == 0 && !h.free.After(time.Now())
+	return h.streams == 0 && len(h.datasets) == 0 && h.openings == 0 && h.calls == 0 && !h.free.After(time.Now())
 }
 
 // change calls f, with the lock, with what a client has. A client that has nothing then is forgotten.
@@ -61,6 +67,21 @@ func (c *clients) change(id clientID, f func(held *holdings)) {
 	if held.empty() {
 		delete(c.byID, id)
 	}
+}
+
+// call counts a call of a client until its context ends, or returns the status of one that is too many.
+func (c *clients) call(ctx context.Context, id clientID, most int) (err error) {
+	c.change(id, func(h *holdings) {
+		if h.calls >= most {
+			err = status.Errorf(codes.ResourceExhausted, "%s has %d calls, no more are taken", id, h.calls)
+			return
+		}
+		h.calls++
+	})
+	if err == nil {
+		context.AfterFunc(ctx, func() { c.change(id, func(h *holdings) { h.calls-- }) })
+	}
+	return err
 }
 
 // stream counts a stream of a client until closed is called, or returns the status of one that is too many. Limits that

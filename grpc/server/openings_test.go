@@ -192,8 +192,8 @@ func TestLocalOpeningsLeaveProcessors(t *testing.T) {
 	}
 }
 
-// TestOpeningsWaitForMemoryWithoutPlaces promises that openings that wait for memory hold up nobody who needs none: they
-// leave their places to others.
+// TestOpeningsWaitForMemoryWithoutPlaces promises that openings that wait for memory hold up nobody who needs none:
+// they leave their places to others.
 func TestOpeningsWaitForMemoryWithoutPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		total := resources.NewBudget(800)

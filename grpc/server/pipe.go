@@ -24,6 +24,9 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
+// maxRequest is the most bytes of a request. A spec of 1 MiB fits.
+const maxRequest = 2 << 20
+
 // pipeWait is how long a pipe may wait for its stream: the client opens that at once, unless it is stopped for a while.
 const pipeWait = 30 * time.Second
 
@@ -50,13 +53,8 @@ type replyPipe struct {
 	place *accept.Conn // nil if the listener is not ours
 	late  *time.Timer
 	out   *bufio.Writer
-	ctx   context.Context // of the call
 	in    *bufio.Reader
-	call  *inbound // the connection of the call, which what arrives is counted for
 }
-
-// pipePiece is how many bytes of a request count as one frame.
-const pipePiece = 16 << 10
 
 // split returns the connection if gRPC is to serve it. A pipe is kept, and answered, and the error says so.
 func (p *pipes) split(conn net.Conn, place *accept.Conn) (net.Conn, error) {
@@ -134,7 +132,7 @@ func (p *pipes) attach(ctx context.Context, secret []byte) (*replyPipe, error) {
 	if pipe.place != nil {
 		pipe.place.Prove()
 	}
-	pipe.ctx, pipe.in, pipe.call = ctx, bufio.NewReader(pipe.conn), connectionOf(ctx)
+	pipe.in = bufio.NewReader(pipe.conn)
 	// It is also closed because a SendMsg may wait for the client.
 	context.AfterFunc(ctx, pipe.close)
 	return pipe, nil
@@ -153,38 +151,15 @@ func (p *replyPipe) receive() (*chaskiv1.StreamRequest, error) {
 		return nil, status.Errorf(codes.ResourceExhausted,
 			"a request of %d bytes on a pipe, at most %d", size, maxRequest)
 	}
-	message, err := p.message(size)
-	if err != nil {
-		return nil, err
+	var message bytes.Buffer // grows with what arrives
+	if _, err := io.CopyN(&message, p.in, size); err != nil {
+		return nil, broken(err)
 	}
 	var request chaskiv1.StreamRequest
-	if err := proto.Unmarshal(message, &request); err != nil {
+	if err := proto.Unmarshal(message.Bytes(), &request); err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "a request on a pipe: %v", err)
 	}
 	return &request, nil
-}
-
-// message reads size bytes. What has arrived of them counts as if it came by the connection of the call.
-func (p *replyPipe) message(size int64) ([]byte, error) {
-	var message bytes.Buffer // grows with what arrives
-	var held int64
-	defer func() { p.call.lockAndHold(-held) }()
-	for done := false; !done; done = int64(message.Len()) == size {
-		piece, err := io.CopyN(&message, p.in, min(size-int64(message.Len()), pipePiece))
-		if err != nil {
-			return nil, broken(err)
-		}
-		held += 2 * piece // a buffer that grows is copied
-		if err := p.call.count(p.ctx.Done(), func() {
-			p.call.budget--
-			p.call.earn(int(piece))
-			p.call.hold(2 * piece)
-		}); err != nil {
-			return nil, status.Error(codes.ResourceExhausted, err.Error())
-		}
-	}
-	p.call.charge(messageFrames)
-	return message.Bytes(), nil
 }
 
 // SendMsg implements sender.

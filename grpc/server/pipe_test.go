@@ -390,8 +390,7 @@ func FuzzRequestsByPipe(f *testing.F) {
 	f.Add(one[:len(one)-1])
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		p := &replyPipe{ctx: t.Context(), in: bufio.NewReader(bytes.NewReader(sent)),
-			call: newInbound(newArriving(nil, quiet))}
+		p := &replyPipe{in: bufio.NewReader(bytes.NewReader(sent))}
 		for n := 0; ; n++ {
 			request, err := p.receive()
 			if err != nil {

@@ -50,10 +50,9 @@ type Server struct {
 	serving context.Context // ends when streams are to end
 	stop    context.CancelFunc
 
-	arriving *unreadBytes
-	pipes    *pipes
-	plans    *places
-	views    *views // what clients may read
+	pipes *pipes
+	plans *places
+	views *views // what clients may read
 
 	answering sync.WaitGroup // goroutines that send
 }
@@ -67,22 +66,20 @@ func New(o Options) (*Server, error) {
 	}
 	memory := openShared(&o)
 	server := &Server{
-		options:  o,
-		engines:  newEngines(o),
-		shared:   memory,
-		arrays:   newArrays(memory, &o),
-		health:   health.NewServer(),
-		reads:    newPlaces(o.MaxReads),
-		audit:    newAudit(o.Logger),
-		arriving: newArriving(o.Loader.Budget, o.Logger),
-		pipes:    newPipes(),
-		plans:    newPlaces(min(o.MaxReads, o.computing())),
-		views:    newViews(o.Loader),
-		started:  time.Now(),
+		options: o,
+		engines: newEngines(o),
+		shared:  memory,
+		arrays:  newArrays(memory, &o),
+		health:  health.NewServer(),
+		reads:   newPlaces(o.MaxReads),
+		audit:   newAudit(o.Logger),
+		pipes:   newPipes(),
+		plans:   newPlaces(min(o.MaxReads, o.computing())),
+		views:   newViews(o.Loader),
+		started: time.Now(),
 	}
 	server.clients = server.engines.clients
 	server.serving, server.stop = context.WithCancel(context.Background())
-	server.arriving.stopping = server.serving.Done()
 	server.shared.onEnd(func(c *leaseConn) {
 		server.engines.forget(c)
 		server.arrays.forget(c)
@@ -136,18 +133,22 @@ const (
 	connectionsPart = 4
 	// handshakeTimeout bounds TLS and the first frame: 25 round trips of 200 ms.
 	handshakeTimeout = 5 * time.Second
-	connWindow       = 1 << 20 // 16 of callWindow
-	maxHeaderBytes   = 64 << 10
-	idlePing         = 30 * time.Second // pings are needed to find peers that are gone without a word
-	pingTimeout      = 20 * time.Second
-	fastestPing      = 10 * time.Second // clients may ping this often
+	// callWindow is how many bytes a client may send ahead of what is read: the least of HTTP/2. Without a fixed one,
+	// gRPC lets it grow to 16 MiB. A larger message opens the window for itself once its handler reads it, so a call
+	// takes callWindow and maxRequest at most.
+	callWindow     = 64 << 10
+	connWindow     = 1 << 20 // 16 of callWindow
+	maxHeaderBytes = 64 << 10
+	idlePing       = 30 * time.Second // pings are needed to find peers that are gone without a word
+	pingTimeout    = 20 * time.Second
+	fastestPing    = 10 * time.Second // clients may ping this often
 )
 
 // GRPCOptions returns the options that a grpc.Server needs for Register: the codec that sends parts of
-// batches, what lets clients in, what counts what their connections keep, sizes and keepalive.
+// batches, what lets clients in, sizes and keepalive.
 func (s *Server) GRPCOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(counted{s.options.Credentials, s.arriving, s.pipes}),
+		grpc.Creds(handshakes{s.options.Credentials, s.pipes}),
 		grpc.InTapHandle(s.tap),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.InitialWindowSize(callWindow),

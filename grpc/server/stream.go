@@ -182,8 +182,7 @@ func (s *stream) attach(a *chaskiv1.Attach) error {
 		}
 		if s.pipe = pipe; pipe != nil { // nothing is sent before the first ticket
 			s.piped = a.GetRequests()
-			count := s.watch.sent
-			s.watch.to, s.watch.sent = pipe, func(n int) { answered(s.ctx, n); count(n) }
+			s.watch.to = pipe
 		}
 	}
 	leases, err := s.server.shared.leaseConnOf(a)
@@ -491,7 +490,6 @@ func (c *leaseConn) offer(w *sendWatch, b *batch.Batch, e *datasetEntry, ticket,
 	b.Keep() // clients keep leases for as long as they like, within bounds of their own
 	message := &chaskiv1.Lease{Ticket: ticket, Id: lease, Segment: segment.id, Head: head}
 	n = len(head) + len(memory)
-	answered(w.ctx, n)
 	// After an error the lease ends with the recall of the stream.
 	return n, w.send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: message}}, n)
 }

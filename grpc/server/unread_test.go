@@ -42,7 +42,7 @@ func flood(t *testing.T, target, token string, calls int, sent func(), over <-ch
 	h := hpack.NewEncoder(&block)
 	_ = f.WriteSettings() // writes to memory never fail
 	_ = f.WriteSettingsAck()
-	// gRPC joins frames of less than 56 bytes. A frame of 64 bytes pays for itself (bytesOfCost).
+	// gRPC joins frames of less than 56 bytes.
 	const frames = 46 << 10 / 64
 	first := append([]byte{0, 0, 0, 0xC0, 0}, make([]byte, 59)...) // 48 KiB
 	for i := range calls {
@@ -98,14 +98,14 @@ func TestUnreadMessages(t *testing.T) {
 	}
 	<-done
 	// The collector counts as live what is made while it marks: at worst as much again as is kept.
-	if bound := int64(2*maxArriving + 32<<20); most > bound {
+	if bound := int64(2*maxClientCalls*callWindow + 32<<20); most > bound {
 		t.Errorf("the heap grew by %d MiB; the bound is %d MiB", most>>20, bound>>20)
 	}
 	t.Logf("the heap grew by %d MiB", most>>20)
 }
 
-// TestCountsEnd promises that a connection that stays open keeps nothing once its calls are over, however they end: so
-// no connection of a modest client reaches a bound in time.
+// TestCountsEnd promises that no call of a connection that stays open counts once it is over, however it ends: so no
+// modest client reaches a bound in time.
 func TestCountsEnd(t *testing.T) {
 	root := t.TempDir()
 	copyFile(t, root+"/a.tif", "raster", "tog", "tog-odd-16.tif")
@@ -115,9 +115,13 @@ func TestCountsEnd(t *testing.T) {
 	conn := dialed(t, target, nil)
 	defer conn.Close()
 	client := chaskiv1.NewChaskiClient(conn)
-	wait := func(t *testing.T, when string, most int64) {
-		t.Helper()
-		until(t, when+", little is kept", func() bool { return r.server.arriving.memory.Load() <= most })
+	calls := func() (n int) {
+		r.server.clients.mu.Lock()
+		defer r.server.clients.mu.Unlock()
+		for _, h := range r.server.clients.byID {
+			n += h.calls
+		}
+		return n
 	}
 	// A stream that is refused while its client still sends: of the data, some is on its way when the call ends.
 	refused := func() {
@@ -162,13 +166,11 @@ func TestCountsEnd(t *testing.T) {
 		if m, err := s.Recv(); m.GetFault() == nil { // so it has read what was sent before
 			t.Fatal("a ticket of no dataset is answered: ", err)
 		}
-		// The stream itself counts, with its metadata, but not the messages that it has read. What was on its way for
-		// the refused one when it ended may count as the stream's.
-		wait(t, "while a stream has read all of its messages", callCost+2*maxUnread)
+		until(t, "the stream alone counts", func() bool { return calls() == 1 })
 		cancel()
 		if _, err := s.Recv(); err == nil {
 			t.Fatal("a stream that is cancelled is answered")
 		}
 	}
-	wait(t, "after the end of all calls", 0)
+	until(t, "no call counts", func() bool { return calls() == 0 })
 }

@@ -114,7 +114,7 @@ func (w *sendWatch) cut() error {
 	if conn := connectionOf(w.ctx); conn != nil && !piped {
 		time.AfterFunc(w.options.StallTimeout/looks, func() {
 			w.options.Logger.Warn("closing the connection of a client that does not read", "client", clientOf(w.ctx))
-			_ = conn.raw.Close() // it is given up, so its error does not matter
+			conn.close()
 		})
 	}
 	w.mu.Lock()

@@ -101,7 +101,8 @@ func slowReader(o resources.Options, err error) *Reader {
 }
 
 // TestStagesOfAReader: a reader counts each moment in the stage that it passes in, whether a chunk is decoded whole, in
-// pieces of a row, or by an array. Of remote files, it is one of the decoders after it has read, and until it has decoded.
+// pieces of a row, or by an array. Of remote files, it is one of the decoders after it has read, and until it has
+// decoded.
 func TestStagesOfAReader(t *testing.T) {
 	whole := &chunk.Index{Bands: 1, Height: 4, Width: 3, ChunkB: 1, ChunkH: 4, ChunkW: 3, DType: chunk.Uint8,
 		Codec: chunk.Zstd, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 1, Len: 2}}}
