@@ -167,7 +167,7 @@ func (q *queue) ask(stream *queueShare, p *Pending) {
 	}
 	client.asks = true
 	go func() {
-		if err := q.memory.budget.Acquire(p.ctx, size); q.endAsk(stream, p, err) {
+		if err := q.memory.budget.AcquireBatch(p.ctx, size); q.endAsk(stream, p, err) {
 			p.finish(err)
 		}
 	}()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/auth"
 	"github.com/chaski-eo/chaski/loader/resources"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
 // guest is the client of a call that was let in.
@@ -51,20 +52,25 @@ type passKey struct{}
 // context of the others, with their pass.
 func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) {
 	if isHealth(i.FullMethodName) {
-		return ctx, s.clients.call(ctx, "health for "+clientOf(ctx), maxHealthCalls)
+		_, err := s.clients.call(ctx, "health for "+clientOf(ctx), maxHealthCalls)
+		return ctx, err
 	}
 	begun := time.Now()
+	var requests *places
 	pass, err := s.options.Gate.Check(ctx)
 	if err != nil {
 		connectionOf(ctx).refuse()
 		err = status.Error(codes.Unauthenticated, err.Error())
 	} else {
 		connectionOf(ctx).letIn()
-		err = s.clients.call(ctx, clientWith(ctx, pass), maxClientCalls)
+		requests, err = s.clients.call(ctx, clientWith(ctx, pass), maxClientCalls)
 	}
 	if err != nil {
 		s.audit.call(ctx, i.FullMethodName, func() string { return "" }, begun, err)
 		return ctx, err
+	}
+	if i.FullMethodName != chaskiv1.Chaski_Stream_FullMethodName {
+		ctx = context.WithValue(ctx, requestKey{}, &request{places: requests})
 	}
 	return context.WithValue(ctx, passKey{}, pass), nil
 }

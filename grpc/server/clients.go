@@ -21,8 +21,11 @@ const (
 	// forgotten.
 	manyClients = 1024
 	// maxClientCalls bounds the calls of one client at a time: the streams and descriptions of a job of 1,024 ranks.
-	// Each takes some 16 KiB, and its request.
+	// Each takes some 16 KiB, and callWindow at most.
 	maxClientCalls = 2048
+	// maxRequests bounds the requests of one client that are read and worked on, besides streams: with maxRequest bytes
+	// each, 64 MiB. Further ones wait, and are not read.
+	maxRequests = 32
 	// maxHealthCalls bounds those for health of one host, which need no token. Probes make one a second.
 	maxHealthCalls = 8
 )
@@ -42,6 +45,7 @@ type holdings struct {
 	datasets map[*datasetEntry]int // tickets that are not answered
 	openings int                   // that it has begun, with and without a place
 	calls    int
+	requests *places   // of calls other than streams that are worked on
 	free     time.Time // when its next answer may begin: see spent
 }
 
@@ -60,7 +64,7 @@ func (c *clients) change(id clientID, f func(held *holdings)) {
 		if len(c.byID) >= manyClients {
 			maps.DeleteFunc(c.byID, func(_ clientID, other *holdings) bool { return other.empty() })
 		}
-		held = &holdings{datasets: map[*datasetEntry]int{}}
+		held = &holdings{datasets: map[*datasetEntry]int{}, requests: newPlaces(maxRequests)}
 		c.byID[id] = held
 	}
 	f(held)
@@ -69,19 +73,21 @@ func (c *clients) change(id clientID, f func(held *holdings)) {
 	}
 }
 
-// call counts a call of a client until its context ends, or returns the status of one that is too many.
-func (c *clients) call(ctx context.Context, id clientID, most int) (err error) {
+// call counts a call of a client until its context ends, or returns the status of one that is too many. requests are
+// the places for the requests of the client.
+func (c *clients) call(ctx context.Context, id clientID, most int) (requests *places, err error) {
 	c.change(id, func(h *holdings) {
 		if h.calls >= most {
 			err = status.Errorf(codes.ResourceExhausted, "%s has %d calls, no more are taken", id, h.calls)
 			return
 		}
 		h.calls++
+		requests = h.requests
 	})
 	if err == nil {
 		context.AfterFunc(ctx, func() { c.change(id, func(h *holdings) { h.calls-- }) })
 	}
-	return err
+	return requests, err
 }
 
 // stream counts a stream of a client until closed is called, or returns the status of one that is too many. Limits that

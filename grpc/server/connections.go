@@ -83,7 +83,7 @@ func connectionOf(ctx context.Context) *connection {
 	return c
 }
 
-// connections is the stats.Handler that tells calls their connection.
+// connections is the stats.Handler that tells calls their connection, and has requests wait.
 type connections struct{}
 
 // TagConn implements stats.Handler.
@@ -100,5 +100,27 @@ func (connections) HandleConn(context.Context, stats.ConnStats) {}
 // TagRPC implements stats.Handler.
 func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
-// HandleRPC implements stats.Handler.
-func (connections) HandleRPC(context.Context, stats.RPCStats) {}
+// request is a call other than a stream.
+type request struct {
+	places *places
+	leave  func() // gives its place back; nil before it has one
+}
+
+type requestKey struct{}
+
+// HandleRPC implements stats.Handler: gRPC calls it before it reads the request of a call, which then waits for one of
+// the places of its client, and at the end of the call.
+func (connections) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	r, ok := ctx.Value(requestKey{}).(*request)
+	if !ok {
+		return
+	}
+	switch s.(type) {
+	case *stats.Begin:
+		r.leave, _ = r.places.take(ctx) // the call ends with ctx
+	case *stats.End:
+		if r.leave != nil {
+			r.leave()
+		}
+	}
+}

@@ -3,7 +3,8 @@
 // Memory is charged before it is allocated, in one of three ways:
 //
 //   - Open is the first charge of a request. It waits in a queue, first come, first served. Whoever waits there holds
-//     nothing, so no two of them can wait for each other.
+//     nothing, so no two of them can wait for each other. AcquireBatch comes before all of them: a batch is small and
+//     soon gone, and would otherwise wait for reads of 512 MiB one after the other.
 //   - Account.Grow is for memory whose size is only known later, such as the rows of a table. Its caller holds memory
 //     already, so it comes before the queue. One account at a time waits, for growFor at most: if several wait for each
 //     other, the first one is refused then, and gives its memory to the others.
@@ -74,7 +75,8 @@ type Budget struct {
 
 	mu      sync.Mutex
 	used    int64
-	queue   []*budgetWaiter // requests that wait, the oldest first
+	batches []*budgetWaiter // requests for batches that wait, the oldest first
+	queue   []*budgetWaiter // other requests that wait, the oldest first
 	growing *budgetWaiter   // of the account that waits to grow; nil: none
 	holders []Holder
 	offer   chan struct{} // closed and replaced when a holder has more to give
@@ -132,8 +134,10 @@ func (b *Budget) Waited() time.Duration {
 	defer b.mu.Unlock()
 	var longest time.Duration
 	look := func(one *budgetWaiter) { longest = max(longest, time.Since(one.since)) }
-	if len(b.queue) > 0 {
-		look(b.queue[0])
+	for _, waiters := range [...][]*budgetWaiter{b.batches, b.queue} {
+		if len(waiters) > 0 {
+			look(waiters[0])
+		}
 	}
 	if b.growing != nil {
 		look(b.growing)
@@ -183,23 +187,36 @@ func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	if b == nil {
 		return nil
 	}
+	return b.acquire(ctx, n, &b.queue)
+}
+
+// AcquireBatch is Acquire for the memory of a batch.
+func (b *Budget) AcquireBatch(ctx context.Context, n int64) error {
+	if b == nil {
+		return nil
+	}
+	return b.acquire(ctx, n, &b.batches)
+}
+
+// acquire charges n bytes, for which it waits in a list of waiters.
+func (b *Budget) acquire(ctx context.Context, n int64, list *[]*budgetWaiter) error {
 	if n > b.common() {
 		return fault.New(fault.Limit, "memory", "%d bytes are needed at once, and %s is %d, with "+
 			"%d kept for tables that grow: raise it, or ask for less", n, Flag, b.limit, b.growth)
 	}
 	b.mu.Lock()
-	if len(b.queue) == 0 && !b.short(n) {
+	if len(b.batches) == 0 && (list == &b.batches || len(b.queue) == 0) && !b.short(n) {
 		b.used += n
 		b.mu.Unlock()
 		return nil
 	}
-	if len(b.queue) >= maxWaiters {
+	if len(*list) >= maxWaiters {
 		b.mu.Unlock()
 		return fault.New(fault.Limit, "memory", "%d requests wait for memory of %s, no more are taken",
 			maxWaiters, Flag)
 	}
 	waiter := newWaiter(n)
-	b.queue = append(b.queue, waiter)
+	*list = append(*list, waiter)
 	b.serve()
 	b.mu.Unlock()
 	late, err := b.wait(ctx, waiter, b.queued)
@@ -304,38 +321,42 @@ func (b *Budget) leave(w *budgetWaiter) {
 			b.growing = nil
 		case w.account != nil:
 			b.used -= w.account.drop(w.n)
-		case !b.dequeue(w):
+		case !dequeue(&b.batches, w) && !dequeue(&b.queue, w):
 			b.used -= w.n
 		}
 	})
 }
 
-// dequeue takes w out of the queue, and reports whether it was there. It needs the lock.
-func (b *Budget) dequeue(w *budgetWaiter) bool {
-	i := slices.Index(b.queue, w)
+// dequeue takes w out of a list of waiters, and reports whether it was there.
+func dequeue(list *[]*budgetWaiter, w *budgetWaiter) bool {
+	i := slices.Index(*list, w)
 	if i >= 0 {
-		b.queue = slices.Delete(b.queue, i, i+1)
+		*list = slices.Delete(*list, i, i+1)
 	}
 	return i >= 0
 }
 
-// serve gives memory to the account that grows, which holds what others may need, and then to the queue, in its
-// order: while the first one has too little room, nobody behind it is served. It needs the lock.
+// serve gives memory to the account that grows, which holds what others may need, then to batches, and then to the
+// queue: while the first of these has too little room, nobody behind it is served. It needs the lock.
 func (b *Budget) serve() {
 	if w := b.growing; w != nil && !b.lacks(w.n) {
 		b.charge(w.account, w.n)
 		b.growing = nil
 		close(w.ready)
 	}
-	for len(b.queue) > 0 && !b.short(b.queue[0].n) {
-		w := b.queue[0]
-		b.used += w.n
-		b.queue = slices.Delete(b.queue, 0, 1)
-		close(w.ready)
-	}
-	pressure := len(b.queue)
-	if pressure > 0 {
-		b.queue[0].collect()
+	pressure := len(b.batches) + len(b.queue)
+	for _, list := range [...]*[]*budgetWaiter{&b.batches, &b.queue} {
+		for len(*list) > 0 && !b.short((*list)[0].n) {
+			w := (*list)[0]
+			b.used += w.n
+			dequeue(list, w)
+			close(w.ready)
+			pressure--
+		}
+		if len(*list) > 0 {
+			(*list)[0].collect()
+			break
+		}
 	}
 	if b.growing != nil {
 		pressure++

@@ -70,6 +70,35 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
+// TestBatchesComeFirst: while a request waits that is larger than what is free, batches that fit are served.
+func TestBatchesComeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(800)
+		first, _ := b.Open(t.Context(), 600)
+		read := make(chan error, 1)
+		go func() { read <- b.Acquire(t.Context(), 200) }()
+		synctest.Wait()
+		begin := time.Now()
+		if err := b.AcquireBatch(t.Context(), 100); err != nil || time.Since(begin) > 0 {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		batch := make(chan error, 1)
+		go func() { batch <- b.AcquireBatch(t.Context(), 100) }()
+		synctest.Wait()
+		b.Release(100)
+		if err := <-batch; err != nil || len(read) > 0 {
+			t.Errorf("%v, and the read is served before", err)
+		}
+		first.Close()
+		if err := <-read; err != nil {
+			t.Error(err)
+		}
+		if b.Release(300); b.Used() != 0 || b.Waiting() != 0 {
+			t.Errorf("%d bytes are charged, %d wait", b.Used(), b.Waiting())
+		}
+	})
+}
+
 // TestWaitingEnds: a request does not wait for ever for memory that is never given back.
 func TestWaitingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
