@@ -69,9 +69,8 @@ func (s *Server) tap(ctx context.Context, i *tap.Info) (context.Context, error) 
 		s.audit.call(ctx, i.FullMethodName, func() string { return "" }, begun, err)
 		return ctx, err
 	}
-	if i.FullMethodName != chaskiv1.Chaski_Stream_FullMethodName {
-		ctx = context.WithValue(ctx, requestKey{}, &request{places: requests})
-	}
+	streams := i.FullMethodName == chaskiv1.Chaski_Stream_FullMethodName
+	ctx = context.WithValue(ctx, requestKey{}, &request{places: requests, streams: streams})
 	return context.WithValue(ctx, passKey{}, pass), nil
 }
 

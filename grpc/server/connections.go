@@ -100,19 +100,29 @@ func (connections) HandleConn(context.Context, stats.ConnStats) {}
 // TagRPC implements stats.Handler.
 func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
-// request is a call other than a stream.
+// request is a call.
 type request struct {
-	places *places
-	leave  func() // gives its place back; nil before it has one
+	places  *places // of the client
+	streams bool    // it is a stream, which needs no place
+	leave   func()  // gives its place back; nil before it has one
 }
 
 type requestKey struct{}
+
+// placesOf returns the places for requests of the client of a call, or nil if the gRPC server was not made with
+// GRPCOptions.
+func placesOf(ctx context.Context) *places {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r.places
+	}
+	return nil
+}
 
 // HandleRPC implements stats.Handler: gRPC calls it before it reads the request of a call, which then waits for one of
 // the places of its client, and at the end of the call.
 func (connections) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	r, ok := ctx.Value(requestKey{}).(*request)
-	if !ok {
+	if !ok || r.streams {
 		return
 	}
 	switch s.(type) {

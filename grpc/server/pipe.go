@@ -24,8 +24,14 @@ import (
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
-// maxRequest is the most bytes of a request. A spec of 1 MiB fits.
-const maxRequest = 2 << 20
+const (
+	// maxRequest is the most bytes of a request. A spec of 1 MiB fits.
+	maxRequest = 2 << 20
+	// callWindow is how many bytes a client may send ahead of what is read: the least of HTTP/2. Without a fixed one,
+	// gRPC lets it grow to 16 MiB. A larger message opens the window for itself once its handler reads it, so a call
+	// takes callWindow and maxRequest at most.
+	callWindow = 64 << 10
+)
 
 // pipeWait is how long a pipe may wait for its stream: the client opens that at once, unless it is stopped for a while.
 const pipeWait = 30 * time.Second
@@ -53,6 +59,8 @@ type replyPipe struct {
 	place *accept.Conn // nil if the listener is not ours
 	late  *time.Timer
 	out   *bufio.Writer
+	ctx   context.Context // of the call
+	large *places         // of requests beyond callWindow that are read; nil: any
 	in    *bufio.Reader
 }
 
@@ -120,8 +128,8 @@ func (p *pipes) close() {
 	}
 }
 
-// attach returns the pipe of a stream, which ends with ctx, or nil if it is not known.
-func (p *pipes) attach(ctx context.Context, secret []byte) (*replyPipe, error) {
+// attach returns the pipe of a stream, which ends with ctx, or nil if it is not known. Its large requests take places.
+func (p *pipes) attach(ctx context.Context, secret []byte, large *places) (*replyPipe, error) {
 	if len(secret) != len(wire.PipeToken{}) {
 		return nil, status.Errorf(codes.InvalidArgument, "attach has a pipe of %d bytes, not 16", len(secret))
 	}
@@ -132,7 +140,7 @@ func (p *pipes) attach(ctx context.Context, secret []byte) (*replyPipe, error) {
 	if pipe.place != nil {
 		pipe.place.Prove()
 	}
-	pipe.in = bufio.NewReader(pipe.conn)
+	pipe.ctx, pipe.in, pipe.large = ctx, bufio.NewReader(pipe.conn), large
 	// It is also closed because a SendMsg may wait for the client.
 	context.AfterFunc(ctx, pipe.close)
 	return pipe, nil
@@ -150,6 +158,13 @@ func (p *replyPipe) receive() (*chaskiv1.StreamRequest, error) {
 	if size > maxRequest {
 		return nil, status.Errorf(codes.ResourceExhausted,
 			"a request of %d bytes on a pipe, at most %d", size, maxRequest)
+	}
+	if size > callWindow && p.large != nil {
+		leave, err := p.large.take(p.ctx)
+		if err != nil {
+			return nil, broken(err)
+		}
+		defer leave()
 	}
 	var message bytes.Buffer // grows with what arrives
 	if _, err := io.CopyN(&message, p.in, size); err != nil {

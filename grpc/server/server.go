@@ -133,15 +133,11 @@ const (
 	connectionsPart = 4
 	// handshakeTimeout bounds TLS and the first frame: 25 round trips of 200 ms.
 	handshakeTimeout = 5 * time.Second
-	// callWindow is how many bytes a client may send ahead of what is read: the least of HTTP/2. Without a fixed one,
-	// gRPC lets it grow to 16 MiB. A larger message opens the window for itself once its handler reads it, so a call
-	// takes callWindow and maxRequest at most.
-	callWindow     = 64 << 10
-	connWindow     = 1 << 20 // 16 of callWindow
-	maxHeaderBytes = 64 << 10
-	idlePing       = 30 * time.Second // pings are needed to find peers that are gone without a word
-	pingTimeout    = 20 * time.Second
-	fastestPing    = 10 * time.Second // clients may ping this often
+	connWindow       = 1 << 20 // 16 of callWindow
+	maxHeaderBytes   = 64 << 10
+	idlePing         = 30 * time.Second // pings are needed to find peers that are gone without a word
+	pingTimeout      = 20 * time.Second
+	fastestPing      = 10 * time.Second // clients may ping this often
 )
 
 // GRPCOptions returns the options that a grpc.Server needs for Register: the codec that sends parts of

@@ -176,7 +176,7 @@ func (s *stream) attach(a *chaskiv1.Attach) error {
 		if len(s.queue) > 0 {
 			return status.Error(codes.InvalidArgument, "attach of a pipe comes after a ticket")
 		}
-		pipe, err := s.server.pipes.attach(s.ctx, a.GetPipe())
+		pipe, err := s.server.pipes.attach(s.ctx, a.GetPipe(), placesOf(s.ctx))
 		if err != nil {
 			return err
 		}
