@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/stats"
@@ -36,11 +35,10 @@ func (c *connection) letIn() {
 	}
 }
 
-// refuse says that a call without a valid token came. After maxRefused of them it closes the connection, a moment
-// later, so the client may read why. c may be nil.
+// refuse says that a call without a valid token came. It closes the connection after maxRefused of them. c may be nil.
 func (c *connection) refuse() {
 	if c != nil && !c.hasPass.Load() && c.refused.Add(1) == maxRefused {
-		time.AfterFunc(time.Second, c.close)
+		go c.close() // with TLS it may wait
 	}
 }
 
