@@ -40,7 +40,7 @@ type runAhead struct {
 	lookahead *lookahead
 	run       source.CacheRun
 	of        steps.Ticket     // of the rows of the run
-	turn      resources.Caller // of the stream; of the dispatcher, as is step
+	caller    resources.Caller // of the stream; of the dispatcher, as is step
 	step      int64            // that the last ticket was for, in all epochs
 	steps     chan int64       // the same, for the goroutine that looks ahead
 	ctx       context.Context
@@ -70,12 +70,12 @@ func (l *lookahead) close() {
 }
 
 // note tells the run of a ticket that the ticket begins. It returns nil if the ticket is of none.
-func (l *lookahead) note(turn resources.Caller, t steps.Ticket) *runAhead {
+func (l *lookahead) note(caller resources.Caller, t steps.Ticket) *runAhead {
 	if l == nil || len(t.Positions) > 0 || t.First%l.batch != 0 || t.Weights == nil && !l.repeats {
 		return nil
 	}
 	step := int64(t.Epoch)*l.steps + t.First/l.batch
-	found, again := l.find(t, turn, step)
+	found, again := l.find(t, caller, step)
 	if again {
 		return found
 	}
@@ -92,7 +92,7 @@ func (l *lookahead) note(turn resources.Caller, t steps.Ticket) *runAhead {
 	if found == nil {
 		return nil
 	}
-	found.turn, found.step = turn, step
+	found.caller, found.step = caller, step
 	found.run.Begin(place(l.samples, t.Epoch, t.First+int64(t.Count)-1))
 	select {
 	case found.steps <- step:
@@ -104,21 +104,21 @@ func (l *lookahead) note(turn resources.Caller, t steps.Ticket) *runAhead {
 // find returns the run that a ticket goes on, of its stream or of one that has ended: often each epoch has a stream of
 // its own. again says that the ticket was asked for before. The run of a stream that jumps ends, or that draws by other
 // weights.
-func (l *lookahead) find(t steps.Ticket, turn resources.Caller, step int64) (found *runAhead, again bool) {
+func (l *lookahead) find(t steps.Ticket, caller resources.Caller, step int64) (found *runAhead, again bool) {
 	l.runs = slices.DeleteFunc(l.runs, func(r *runAhead) bool { return r.ctx.Err() != nil })
 	for _, known := range l.runs {
 		if !known.follows(t) {
 			continue
 		}
-		if step == known.step+1 && (found == nil || known.turn == turn) {
+		if step == known.step+1 && (found == nil || known.caller == caller) {
 			found = known
 		}
-		if known.turn == turn && step <= known.step && step > known.step-askedAgain {
+		if known.caller == caller && step <= known.step && step > known.step-askedAgain {
 			return known, true
 		}
 	}
 	for _, r := range l.runs {
-		if r.turn == turn && r != found && r.sameRows(t) {
+		if r.caller == caller && r != found && r.sameRows(t) {
 			r.end()
 		}
 	}

@@ -158,7 +158,7 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 		return engine, err
 	}
 	// makeTiles has already subtracted the decoded tiles.
-	engine.queue = newQueue(engine.options.MemoryBytes, engine.spec.BatchSize)
+	engine.queue = newQueue(engine.options.MemoryBytes)
 	engine.memory = newMemory(engine.options.MemoryBytes, o.Alloc, o.Budget, floor, engine.queue.poke)
 	engine.queue.memory, engine.queue.now = engine.memory, engine.memory.now
 	if engine.queue.stages = o.Stages; o.Stages != nil {

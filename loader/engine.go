@@ -108,20 +108,19 @@ type rasterLayout struct {
 }
 
 // queue holds the tickets that wait for memory. Tickets of one stream are worked on in the order in which they came.
-// Clients take turns, and so do the streams of a client: one with many tickets does not hold up another. A turn
-// is worth the rows of a whole step, so a client with small batches gets as many rows as others.
+// Clients get one ticket after the other, and so do the streams of a client: one with many tickets does not hold up
+// another.
 //
 // A client has a quota: bytes of batches, which count from the time when memory is chosen for them until they are
 // released or kept. It is an equal part of the memory for each active client, and at least one batch, so a client
 // that does not take its batches holds its own part alone. The streams of a client divide its quota.
 //
 // While other engines wait for the budget, the engine gets no more memory than it has, which may be two
-// batches. A ticket that finds no room then waits in the queue of the budget itself, where clients take turns: see ask.
-// Otherwise it would wait until other clients of this engine take their batches.
+// batches. A ticket that finds no room then waits in the queue of the budget itself: see ask. Otherwise it would wait
+// until other clients of this engine take their batches.
 type queue struct {
 	bound int64        // bytes of memory
 	now   func() int64 // how many of these bytes the engine can have now; nil: all. It is called with mu
-	turn  int          // rows
 	// memory has the buffers for tickets; nil: as much as quotas allow. It has a lock of its own, locked under mu.
 	memory *batchPool
 	stages *resources.Stages // counts the time without memory; nil: nobody asks
@@ -145,7 +144,6 @@ type queueShare struct {
 	members    map[any]*queueShare
 	turns      list.List     // of members whose tickets wait, the next one first
 	place      *list.Element // in of.turns, or nil
-	rows       int           // that are left of its turn
 	bytesInUse int64         // of the quota
 	asks       bool          // of a client: a ticket of it waits in the queue of the budget
 

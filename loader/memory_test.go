@@ -151,7 +151,7 @@ func TestRefusedTickets(t *testing.T) {
 	}{{100, 0, false}, {99, 0, true}, {99, 1, false}} {
 		b := budget.New(8000)
 		alloc, _, _ := tally()
-		q := newQueue(1000, 10)
+		q := newQueue(1000)
 		q.memory = budgeted(t, b, alloc, 1000, c.floor)
 		q.coming.Add(c.coming)
 		if err := b.Acquire(t.Context(), b.Limit()-b.Limit()/8-b.Used()); err != nil {

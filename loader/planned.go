@@ -72,7 +72,7 @@ type plannedRun struct {
 	order   int64            // of that row, as long as no other run comes between
 	rows    int              // of the tickets that have come
 	last    int64            // the order behind the last of them
-	turn    resources.Caller // of that one
+	caller  resources.Caller // of that one
 	windows []aheadWindow    // those foreseen that no ticket has asked for, the next one first
 	bytes   int64            // of their planned chunks, decoded
 	chunks  int              // how many these are
@@ -197,7 +197,7 @@ func (p *tilePlanner) ticket(t plannedTicket) {
 	if len(run.windows) == 0 {
 		run.next, run.row = p.following(t.ticket), 0
 	}
-	run.turn, run.last = resources.CallerOf(t.ctx), t.order+int64(rows)
+	run.caller, run.last = resources.CallerOf(t.ctx), t.order+int64(rows)
 	run.rows += rows
 	run.order = max(run.order, run.last+int64(len(run.windows)))
 }
@@ -208,9 +208,9 @@ func (p *tilePlanner) runOf(t plannedTicket) (found *plannedRun) {
 	if !p.ahead || len(t.ticket.Positions) > 0 || t.ticket.Weights != nil {
 		return nil
 	}
-	turn, patience := resources.CallerOf(t.ctx), staleAfter*int64(len(p.runs))
+	caller, patience := resources.CallerOf(t.ctx), staleAfter*int64(len(p.runs))
 	p.runs = slices.DeleteFunc(p.runs, func(r *plannedRun) bool {
-		jumps := r.turn == turn && r.sameRows(t.ticket)
+		jumps := r.caller == caller && r.sameRows(t.ticket)
 		if found == nil && r.skipTo(p.tiles, t.ticket) {
 			found, jumps = r, false
 		}

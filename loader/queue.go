@@ -16,28 +16,26 @@ const (
 	askAgain = time.Second
 )
 
-func newQueue(bound int64, turn int) *queue {
-	return &queue{bound: bound, turn: turn, more: make(chan struct{}, 1)}
-}
+func newQueue(bound int64) *queue { return &queue{bound: bound, more: make(chan struct{}, 1)} }
 
 // put appends a ticket. It reports false if the queue is closed.
 func (q *queue) put(p *Pending) bool {
-	turn := resources.CallerOf(p.ctx)
+	caller := resources.CallerOf(p.ctx)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return false
 	}
-	p.client = turn.Client
-	share := q.all.member(turn.Client).member(turn.Stream)
+	p.client = caller.Client
+	share := q.all.member(caller.Client).member(caller.Stream)
 	if share.first == nil {
 		share.first = p
 	} else {
 		share.last.next = p
 	}
 	share.last = p
-	share.wait(q.turn)
-	share.of.wait(q.turn)
+	share.wait()
+	share.of.wait()
 	q.poke()
 	return true
 }
@@ -120,7 +118,7 @@ func (q *queue) next() (taken *Pending) {
 			}
 			stream.remove()
 			for _, m := range []*queueShare{stream, client} {
-				m.spend(pending.ticket.Rows(), q.turn)
+				m.pass()
 				m.bytesInUse += size
 			}
 			pending.claim = &quotaClaim{q, stream, size}

@@ -79,7 +79,7 @@ func TestGreedyClientLeavesOthersTheirPart(t *testing.T) {
 	for name, other := range map[string]string{"a client": "b", "a stream": "a"} {
 		t.Run(name, func(t *testing.T) {
 			const batch, inMemory = 320, 4
-			q := newQueue(inMemory*batch, 32)
+			q := newQueue(inMemory * batch)
 			greedy, modest := newAsker(t, q, "a", "1", 32), newAsker(t, q, other, "2", 32)
 			greedy.ask(3000)
 			var made []*asker // in memory, in the order of the work
@@ -123,7 +123,7 @@ func TestClaimsCountLargerBuffers(t *testing.T) {
 	const bound, limit, floor = 1200, 2000, 400
 	b := budget.New(limit)
 	alloc, sum, most := tally()
-	q := newQueue(bound, 32)
+	q := newQueue(bound)
 	q.memory = budgeted(t, b, alloc, bound, floor)
 	clients := []*asker{newAsker(t, q, "a", "", 0), newAsker(t, q, "b", "", 0)}
 	r := rand.New(rand.NewPCG(3, 4))
@@ -174,30 +174,10 @@ func TestClaimsCountLargerBuffers(t *testing.T) {
 	}
 }
 
-// TestTurnsAreWorthRows: clients with small and with large batches get as many rows.
-func TestTurnsAreWorthRows(t *testing.T) {
-	q := newQueue(1<<40, 32)
-	small, large, odd := newAsker(t, q, "a", "", 4), newAsker(t, q, "b", "", 32), newAsker(t, q, "c", "", 7)
-	rows := map[*asker]int{}
-	all := []*asker{small, large, odd}
-	for _, a := range all {
-		a.ask(1000)
-	}
-	for range 1000 {
-		a := give(t, q, all...)
-		rows[a] += a.rows
-		for _, b := range all {
-			if d := rows[a] - rows[b]; d > 2*32 {
-				t.Fatalf("one has %d rows, another %d", rows[a], rows[b])
-			}
-		}
-	}
-}
-
 // TestWindowsOfBatchesThatNobodyTakes: a client that takes no batch holds its part of the memory. Batches that it keeps
 // do not count.
 func TestWindowsOfBatchesThatNobodyTakes(t *testing.T) {
-	q := newQueue(800, 8)
+	q := newQueue(800)
 	still, brisk := newAsker(t, q, "a", "", 8), newAsker(t, q, "b", "", 8)
 	still.ask(100)
 	brisk.ask(100)
@@ -226,7 +206,7 @@ func TestWindowsOfBatchesThatNobodyTakes(t *testing.T) {
 // TestWindowsUnderPressure: while there is less memory than the bound, windows are parts of what there is, so that a
 // client which takes none of its batches does not hold what another one would get.
 func TestWindowsUnderPressure(t *testing.T) {
-	q := newQueue(800, 8)
+	q := newQueue(800)
 	pressed := true
 	q.now = func() int64 {
 		if pressed {
@@ -259,7 +239,7 @@ func TestWindowsUnderPressure(t *testing.T) {
 // TestSmallTicketsLeaveRoomForLargeOnes: a ticket that takes most of the memory gets it, although another client always
 // has small ones that would fit. Once it is cancelled, nobody waits for it.
 func TestSmallTicketsLeaveRoomForLargeOnes(t *testing.T) {
-	q := newQueue(1000, 8)
+	q := newQueue(1000)
 	q.memory = newMemory(1000, batch.NewHeap, nil, 0, q.poke)
 	large, small := newAsker(t, q, "large", "", 80), newAsker(t, q, "small", "", 10)
 	release := func(a *asker) {
@@ -293,7 +273,7 @@ func TestSmallTicketsLeaveRoomForLargeOnes(t *testing.T) {
 
 // TestSmallWindows: where memory has no batch for each, each may have one.
 func TestSmallWindows(t *testing.T) {
-	q := newQueue(160, 8)
+	q := newQueue(160)
 	var all []*asker
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		a := newAsker(t, q, name, "", 8)
@@ -314,7 +294,7 @@ func TestSmallWindows(t *testing.T) {
 // another client by one each time that it is its turn.
 func TestCancelledTicketsLeaveAtOnce(t *testing.T) {
 	const n = 100_000
-	q := newQueue(1000, 8)
+	q := newQueue(1000)
 	gone, other := newAsker(t, q, "a", "", 8), newAsker(t, q, "b", "", 8)
 	gone.ask(n)
 	other.ask(1)
@@ -341,7 +321,7 @@ func TestQueueLosesNothing(t *testing.T) {
 	race.SkipCovered(t)
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		q := newQueue(1000, 16)
+		q := newQueue(1000)
 		var all, live []*asker
 		for step := range 2000 {
 			switch k := r.IntN(10); {

@@ -16,9 +16,9 @@ func (s *queueShare) member(key any) *queueShare {
 }
 
 // wait gives s a place among those that take turns, if it has none.
-func (s *queueShare) wait(turn int) {
+func (s *queueShare) wait() {
 	if s.place == nil {
-		s.place, s.rows = s.of.turns.PushBack(s), turn
+		s.place = s.of.turns.PushBack(s)
 	}
 }
 
@@ -39,10 +39,9 @@ func (s *queueShare) remove() {
 	}
 }
 
-// spend ends the turn of s if it has no rows left. Rows beyond its turn are taken off its next turn.
-func (s *queueShare) spend(rows, turn int) {
-	if s.rows -= rows; s.rows <= 0 && s.place != nil {
-		s.rows += turn
+// pass ends the turn of s, which has got a ticket.
+func (s *queueShare) pass() {
+	if s.place != nil {
 		s.of.turns.MoveToBack(s.place)
 	}
 }

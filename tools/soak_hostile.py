@@ -769,7 +769,7 @@ ATTACKS = [
 # These can attack a sink as well, which is what --control compares with.
 FLOODS = ["empty_data", "empty_settings", "unread_refusals", "pages", "resets", "crumbs"]
 ATTACKS += FLOODS
-FRAMES = {"empty_data", "empty_settings", "unread_refusals", "resets", "crumbs", "pipe_credits"}
+FRAMES = {"empty_data", "empty_settings", "resets", "crumbs", "pipe_credits"}
 PAGES = int(os.environ.get("SOAK_PAGES", "0"))  # port of --metrics
 
 

@@ -72,7 +72,7 @@ func (s *stream) serve() error {
 	ctx, cancel := context.WithCancel(s.grpc.Context())
 	defer cancel()
 	s.client = clientOf(ctx)
-	s.ctx = resources.WithCaller(ctx, s.turn())
+	s.ctx = resources.WithCaller(ctx, s.caller())
 	s.watch = newWatch(ctx, s.grpc, &s.server.options, s.othersWait)
 	s.watch.sent = s.server.sentTo(ctx)
 	go s.receive()
@@ -82,8 +82,8 @@ func (s *stream) serve() error {
 	})
 }
 
-// turn returns for whom engines work on the tickets of this stream.
-func (s *stream) turn() resources.Caller { return resources.Caller{Client: s.client, Stream: s} }
+// caller returns for whom engines work on the tickets of this stream.
+func (s *stream) caller() resources.Caller { return resources.Caller{Client: s.client, Stream: s} }
 
 // othersWait reports whether others wait for what this stream holds while it sends: memory, or its place.
 func (s *stream) othersWait() bool {
@@ -100,7 +100,7 @@ func (s *stream) othersWait() bool {
 		return false
 	}
 	engine, ok := first.engine.(interface{ Wanted(resources.Caller) bool })
-	return ok && engine.Wanted(s.turn())
+	return ok && engine.Wanted(s.caller())
 }
 
 func (s *stream) answerAll() error {
