@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/resources"
 )
@@ -112,8 +111,6 @@ func (o *openings) run(ctx context.Context, id clientID, key string, w *sharedOp
 	var free func()
 	if free, w.err = p.take(ctx); w.err == nil {
 		limited, cancel := context.WithTimeout(ctx, o.options.OpenTimeout)
-		// An opening that has waited for memory goes on without a place: the memory bounds how many do.
-		limited = budget.OnWait(limited, free)
 		w.err = crash.Call(func() (err error) { w.value, err = f(limited); return err })
 		crash.Report(o.options.Logger, w.err)
 		cancel()

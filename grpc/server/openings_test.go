@@ -9,12 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/resources"
 )
 
 // slow opens datasets that are there once release is closed, and counts what it does.
@@ -190,52 +188,6 @@ func TestLocalOpeningsLeaveProcessors(t *testing.T) {
 	if n := s.most.Load(); n != all+2 {
 		t.Errorf("%d openings at a time", n)
 	}
-}
-
-// TestOpeningsWaitForMemoryWithoutPlaces promises that openings that wait for memory hold up nobody who needs none:
-// they leave their places to others.
-func TestOpeningsWaitForMemoryWithoutPlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		total := resources.NewBudget(800)
-		if !total.TryAcquire(600) {
-			t.Fatal("no room")
-		}
-		o := Options{MaxOpenings: 4, Loader: loader.Options{Budget: total, Workers: 1}}
-		o.Logger = slog.New(slog.DiscardHandler)
-		o.Open = func(ctx context.Context, spec loader.Spec, _ loader.Options) (Engine, error) {
-			if spec.Source == "small" {
-				return &placed{source: spec.Source}, nil
-			}
-			a, err := total.Open(ctx, 500)
-			a.Close()
-			return &placed{source: spec.Source}, err
-		}
-		e := newEngines(o.withDefaults())
-		errs := make(chan error, 8)
-		for i := range 8 {
-			ctx := withClient(t.Context(), fmt.Sprint("greedy", i%2))
-			go func() { errs <- askFor(ctx, e, fmt.Sprint(i)) }()
-		}
-		synctest.Wait()
-		if n := total.Waiting(); n != 8 {
-			t.Errorf("%d openings wait for memory", n)
-		}
-		begin := time.Now()
-		if err := askFor(withClient(t.Context(), "modest"), e, "small"); err != nil || time.Since(begin) > 0 {
-			t.Errorf("another client has its dataset after %v: %v", time.Since(begin), err)
-		}
-		total.Release(600)
-		for range 8 {
-			if err := <-errs; err != nil {
-				t.Error(err)
-			}
-		}
-		synctest.Wait()
-		if n := len(e.openings.local.taken); n != 0 {
-			t.Errorf("%d places are taken", n)
-		}
-		e.shut()
-	})
 }
 
 // TestQueuedOpeningsGiveUp promises that whoever goes leaves the queue, without a place.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 )
 
@@ -14,15 +13,15 @@ type places struct {
 
 func newPlaces(n int) *places { return &places{taken: make(chan struct{}, n)} }
 
-// take waits for a place, which leave gives back. leave may be called more than once.
+// take waits for a place, which leave gives back.
 func (p *places) take(ctx context.Context) (leave func(), err error) {
 	p.waiting.Add(1)
 	defer p.waiting.Add(-1)
 	select {
 	case p.taken <- struct{}{}:
-		return sync.OnceFunc(func() { <-p.taken }), nil
+		return func() { <-p.taken }, nil
 	case <-ctx.Done():
-		return func() {}, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }
 

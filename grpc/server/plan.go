@@ -27,7 +27,7 @@ func (s *Server) Plan(ctx context.Context, r *chaskiv1.PlanRequest) (*chaskiv1.P
 	}
 	defer leave()
 	// Stopping ends a plan, since it must not wait for long answers.
-	ctx, cancel := s.whileServing(budget.OnWait(ctx, leave))
+	ctx, cancel := s.whileServing(ctx)
 	defer cancel()
 	account, err := s.options.Loader.Budget.Open(ctx, maxRequest)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/batch"
@@ -40,8 +39,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		// The client may have missed the reply. It must not keep a lease unknowingly.
 		defer leases.recall(r.GetAttach().GetStream())
 	}
-	// A read that waits for memory has no place, since the memory bounds how many go on.
-	array, err := s.read(budget.OnWait(g.Context(), leave), r, leases)
+	array, err := s.read(g.Context(), r, leases)
 	if err != nil {
 		return failed(err)
 	}
@@ -84,8 +82,7 @@ func (s *Server) answer(w *sendWatch, c *leaseConn, attach *chaskiv1.Attach, b *
 	return err
 }
 
-// place waits until the client may be sent more, and then for a place, which leave gives back. leave may be called more
-// than once.
+// place waits until the client may be sent more, and then for a place, which leave gives back.
 func (s *Server) place(ctx context.Context, p *places) (leave func(), err error) {
 	ctx, cancel := s.whileServing(ctx)
 	defer cancel()

@@ -227,15 +227,6 @@ func (b *Budget) acquire(ctx context.Context, n int64, list *[]*budgetWaiter) er
 	return err
 }
 
-type waitKey struct{}
-
-// OnWait returns a context for requests that call leave when they begin to wait in the queue. It gives back what only
-// work needs, such as one of the places of openings: otherwise a few clients that wait for much memory would hold all
-// places, and others would wait for these however little memory they want.
-func OnWait(ctx context.Context, leave func()) context.Context {
-	return context.WithValue(ctx, waitKey{}, leave)
-}
-
 func newWaiter(n int64) *budgetWaiter {
 	return &budgetWaiter{n: n, since: time.Now(), reclaim: make(chan struct{}), ready: make(chan struct{})}
 }
@@ -244,9 +235,6 @@ func newWaiter(n int64) *budgetWaiter {
 func (b *Budget) wait(ctx context.Context, w *budgetWaiter, patience time.Duration) (late bool, err error) {
 	if isClosed(w.ready) {
 		return false, nil
-	}
-	if leave, ok := ctx.Value(waitKey{}).(func()); ok && w.account == nil {
-		leave()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
