@@ -64,7 +64,7 @@ func TestReleasedMemoryIsTheKernels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		total := budget.New(64<<20)
+		total := budget.New(64 << 20)
 		o.Options = resources.Options{Budget: total}
 		a, err := raster.Read(t.Context(), paths, o)
 		if err != nil {
@@ -106,7 +106,7 @@ func TestFailedReadLeavesNoMemory(t *testing.T) {
 	copy(b[len(b)-64:], bytes.Repeat([]byte{0xff}, 64)) // of its last chunk
 	bad := filepath.Join(t.TempDir(), "bad.tif")
 	testfile.Write(t, bad, b)
-	total := budget.New(64<<20)
+	total := budget.New(64 << 20)
 	_, err = raster.Read(t.Context(), append(slices.Repeat([]string{good}, 32), bad), raster.ReadOptions{Threads: 4,
 		Options: resources.Options{Budget: total}})
 	if fault.KindOf(err) != fault.Corrupt || total.Used() != 0 || pages.Held() != 0 {

@@ -47,7 +47,7 @@ func TestMetadataIsCharged(t *testing.T) {
 	manyArrays(t, dir, 5000)
 	var files openers.Files
 	defer files.Close()
-	b := budget.New(256<<20)
+	b := budget.New(256 << 20)
 	account, err := b.Open(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestMetadataIsCharged(t *testing.T) {
 	}
 	account.Close()
 
-	small := budget.New(1<<20)
+	small := budget.New(1 << 20)
 	if account, err = small.Open(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestIndexesAreCharged(t *testing.T) {
 	put(t, dir, "large/zarr.json", sharded(2048)) // an index of 64 MiB
 	var files openers.Files
 	defer files.Close()
-	b := budget.New(16<<20)
+	b := budget.New(16 << 20)
 	account, err := b.Open(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
