@@ -144,6 +144,7 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	if err := engine.makeTiles(ctx, keep); err != nil {
 		return engine, err
 	}
+	engine.tellOrder()
 	recoded := engine.recodedBytes(keep)
 	if err := engine.setHash(); err != nil {
 		return engine, err

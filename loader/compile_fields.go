@@ -64,7 +64,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string) error {
 		d.remote = d.remote || asset.Remote() ||
 			slices.ContainsFunc(asset.Parts, func(p catalog.Asset) bool { return p.Remote() })
 		if grid := asset.Index.Grid; grid != nil {
-			d.several = d.several || grid.Array.Several()
+			d.together = max(d.together, grid.Array.Together())
 		}
 		if compiled.BandNames != nil {
 			if compiled.Bands, err = d.names.pick(ctx, &compiled, asset); err != nil {

@@ -73,7 +73,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	}
 	if d.source.Strata == nil {
 		e.leaves = append(e.leaves, d)
-		return d.leaf(ctx, items)
+		return d.leaf(ctx, e, items)
 	}
 	return d.mixture(ctx, e, items, groups, batch)
 }
@@ -192,7 +192,7 @@ func (d *dataset) mixture(ctx context.Context, e *Engine, one shuffle.Dataset, g
 	for _, rows := range groups {
 		s := one
 		s.Rows = rows
-		leaf, err := d.leaf(ctx, s)
+		leaf, err := d.leaf(ctx, e, s)
 		if err != nil {
 			return shuffle.Source{}, err
 		}
@@ -225,7 +225,7 @@ func (d *dataset) mixture(ctx context.Context, e *Engine, one shuffle.Dataset, g
 }
 
 // leaf adds the number of windows of every item to a dataset of the plan.
-func (d *dataset) leaf(ctx context.Context, one shuffle.Dataset) (shuffle.Source, error) {
+func (d *dataset) leaf(ctx context.Context, e *Engine, one shuffle.Dataset) (shuffle.Source, error) {
 	items := one.Len()
 	sampler := &one.Sampler
 	windows, counts := sampler.Kind.(shuffle.Counted)
@@ -249,6 +249,7 @@ func (d *dataset) leaf(ctx context.Context, one shuffle.Dataset) (shuffle.Source
 	default:
 		sampler.Runs, err = shuffle.NewRuns(items, count)
 	}
+	one.Blocks = d.blocks(e, &one)
 	return shuffle.Source{Dataset: &one}, err
 }
 

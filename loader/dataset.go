@@ -59,13 +59,15 @@ type dataset struct {
 	alignX    int
 	opener    source.Opener
 	names     *bandNames
-	steps     int        // of a sequence; 0 without time
-	timeless  bool       // its batches are its own, and its rows are not sequences, as those of other sources may be
-	leaves    int        // how many datasets of the plan it has: one, or one for each stratum
-	remote    bool       // some of its files are not local
-	several   bool       // some chunks of its rasters hold several samples
-	perWorker int64      // about how many bytes a worker holds after it has read the first sample; -1: unknown
-	sizes     assetSizes // known only if the sampler needs them
+	steps     int          // of a sequence; 0 without time
+	timeless  bool         // its batches are its own, and its rows are not sequences, as those of other sources may be
+	leaves    int          // how many datasets of the plan it has: one, or one for each stratum
+	remote    bool         // some of its files are not local
+	pool      int64        // decoded bytes of the samples of a pool of blocks; 0 without blocks
+	filled    *spec.Blocks // Spec.Blocks with their defaults, of the only source
+	together  int64        // samples that a chunk of its rasters holds at most; 0 where rasters are files
+	perWorker int64        // about how many bytes a worker holds after it has read the first sample; -1: unknown
+	sizes     assetSizes   // known only if the sampler needs them
 	weights   *rows.Weights
 	limited   limited
 	boxes     [][4]float64  // left, top, width and height for each row; nil unless windows are boxes of rows

@@ -537,7 +537,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"split":{"by":"hash","shares":[{"name":"a","weight":"x"}]}}`: `share "a": weight is "x": ` +
 			`it must be a finite number`,
 		`{"Shuffle":true,"colour":1}`: `no member "Shuffle"; there are all_fields, augment, bad, bad_limit, ` +
-			`bad_samples, base_path, batch_size, batches, bbox, bbox_crs, datetime, defaults, ` +
+			`bad_samples, base_path, batch_size, batches, bbox, bbox_crs, blocks, datetime, defaults, ` +
 			`dims, fields, geo, id_column, ` +
 			`id_list, last, length, missing, only, parts, per_batch, sampler, seed, shuffle, source, ` +
 			`sources, split, stats, strata, strict, tables, take, temperature, time, timestamp, until, use, ` +

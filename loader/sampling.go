@@ -28,7 +28,7 @@ func (d *dataset) drawsNoCorner() bool {
 // Rasters in large pages say nothing before: that would read their pages once more.
 func (d *dataset) sharesChunks(named bool) bool {
 	windows := d.kind.Shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner())
-	return (windows || d.several) && d.views == nil && d.ground == nil && !d.announces()
+	return (windows || d.together > 1) && d.views == nil && d.ground == nil && !d.announces()
 }
 
 // announces reports whether a field of the table has Announce.

@@ -126,6 +126,9 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if err != nil {
 		return out, err
 	}
+	if set.filled != nil {
+		e.spec.Blocks = set.filled
+	}
 	if src.Sampler != nil {
 		f := set.fill(*src.Sampler)
 		src.Sampler = &f

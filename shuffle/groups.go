@@ -24,7 +24,7 @@ func (pl *Plan) Groups() (g steps.Groups, ok bool) {
 	longest := -1.0
 	for _, pooled := range leaders {
 		leaf := &pl.leaves[pooled.dataset]
-		pool := pooled.visits.PoolLen()
+		pool := pooled.blocks.PoolLen()
 		lasts := float64(min(pool, leaf.n)) / pooled.share
 		if 4*pooled.share < largest || lasts <= longest {
 			continue
@@ -38,7 +38,7 @@ func (pl *Plan) Groups() (g steps.Groups, ok bool) {
 // leader is a dataset that has pools.
 type leader struct {
 	dataset int
-	visits  *Visits
+	blocks  *Blocks
 	share   float64       // of all positions
 	levels  []steps.Level // from the outermost mixture to it
 }
@@ -48,7 +48,7 @@ func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 	nd := &pl.nodes[at]
 	if nd.word == nil { // a dataset
 		l.dataset = nd.leaf
-		if l.visits, _ = pl.leaves[nd.leaf].Sampler.Kind.(*Visits); l.visits != nil && nd.n > 0 {
+		if l.blocks = pl.leaves[nd.leaf].Blocks; l.blocks != nil && nd.n > 0 {
 			*all = append(*all, l)
 		}
 		return

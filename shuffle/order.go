@@ -85,3 +85,28 @@ func (o *Order) forward(x uint64) uint64 {
 	}
 	return hi<<o.low | lo
 }
+
+// Position returns the position of sample i: the inverse of At. It panics unless 0 <= i < N.
+func (o *Order) Position(i int64) int64 {
+	o.check(i)
+	if !o.shuffled {
+		return i
+	}
+	x := uint64(i)
+	for {
+		x = o.backward(x)
+		if x < o.n {
+			return int64(x)
+		}
+	}
+}
+
+// backward undoes forward.
+func (o *Order) backward(x uint64) uint64 {
+	lo, hi := x&(1<<o.low-1), x>>o.low
+	for i := rounds - 2; i >= 0; i -= 2 {
+		lo ^= splitmix.Mix(o.keys[i+1]^hi) & (1<<o.low - 1)
+		hi ^= splitmix.Mix(o.keys[i]^lo) & (1<<o.top - 1)
+	}
+	return hi<<o.low | lo
+}

@@ -45,6 +45,9 @@ type Dataset struct {
 	Series *Series
 	// Sampler says which windows of an item there are.
 	Sampler Sampler
+	// Blocks are the samples that are read together; nil for a permutation of all. Visits are blocks of their own, and
+	// windows of Ground have none.
+	Blocks *Blocks
 	// Views are the samplers of further windows of each sample: WholeChip, RandomWindow or Resized, Visits beside
 	// Visits of the same tiles, and Beside beside Ground, alone. Each has a seed of its own, and so depends neither on
 	// the number of the others nor on their sizes. See Plan.View.
@@ -215,6 +218,14 @@ func (lf *leafDataset) compile() error {
 	if sampler.Kind == nil {
 		sampler.Kind = WholeChip{}
 	}
+	if lf.Blocks != nil {
+		if !blocked(sampler.Kind) {
+			return errors.New("blocks: windows tile by tile and on the ground have an order of their own")
+		}
+		if err := lf.Blocks.check(); err != nil {
+			return err
+		}
+	}
 	height, width, err := sampler.Kind.compile(lf)
 	switch {
 	case err != nil:
@@ -241,6 +252,15 @@ func (lf *leafDataset) compileViews() error {
 		}
 	}
 	return nil
+}
+
+// blocked reports whether samples of a kind may come in blocks.
+func blocked(k Kind) bool {
+	switch k.(type) {
+	case *Visits, *Ground, *Beside:
+		return false
+	}
+	return true
 }
 
 // shows reports whether a view may be of a kind.
@@ -305,12 +325,11 @@ func (pl *Plan) At(epoch uint64, p int64) Draw { return pl.at(epoch, p, -1) }
 func (pl *Plan) at(epoch uint64, p, sample int64) Draw {
 	draw := pl.locate(epoch, p)
 	lf := &pl.leaves[draw.Dataset]
-	visits, pooled := lf.Sampler.Kind.(*Visits)
 	switch {
 	case sample >= 0:
 		draw.Sample = sample
-	case pooled:
-		draw.Sample = lf.pooled(visits, &draw, pl.shuffle)
+	case lf.Blocks != nil:
+		draw.Sample = lf.Blocks.at(draw.Seed, draw.Epoch, lf.n, draw.Position, pl.shuffle)
 	default:
 		order := NewOrder(draw.Seed, draw.Epoch, lf.n, pl.shuffle)
 		draw.Sample = order.At(draw.Position)
@@ -377,22 +396,6 @@ func (lf *leafDataset) fill(d *Draw) {
 	}
 	d.Row = lf.Row(d.Item)
 	d.Transform = lf.Transforms.At(d.Seed, d.Epoch, d.Position)
-}
-
-// pooled returns the sample at a position of the tile-aware order. Visits are permuted like samples in
-// the other orders, and the windows of Pool consecutive visits are permuted among themselves.
-func (lf *leafDataset) pooled(sampler *Visits, d *Draw, shuffle bool) int64 {
-	perVisit, visits := int64(sampler.PerVisit), lf.runs.Len()
-	pool := sampler.PoolOf(d.Position)
-	first := pool * int64(sampler.Pool)
-	inPool := d.Position - first*perVisit
-	if shuffle {
-		windows := min(int64(sampler.Pool), visits-first) * perVisit
-		order := permutation(splitmix.Hash(d.Seed, domainPool, d.Epoch, uint64(pool)), windows)
-		inPool = order.At(inPool)
-	}
-	order := NewOrder(d.Seed, d.Epoch, visits, shuffle)
-	return order.At(first+inPool/perVisit)*perVisit + inPool%perVisit
 }
 
 // MaxAttempts bounds the substitutes of one position. With half of all samples bad, one position in

@@ -494,7 +494,8 @@ func (pl *Plan) poolOf(epoch uint64, p int64) (steps.Pool, bool) {
 	if !ok {
 		return steps.Pool{}, false
 	}
-	return steps.Pool{Dataset: draw.Dataset, Epoch: draw.Epoch, Index: visits.PoolOf(draw.Position)}, true
+	pool := int64(visits.PerVisit) * int64(visits.Pool)
+	return steps.Pool{Dataset: draw.Dataset, Epoch: draw.Epoch, Index: draw.Position / pool}, true
 }
 
 // length returns the rows of a sample of a dataset: 1, or the length of its sequences.

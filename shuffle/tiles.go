@@ -19,7 +19,7 @@ type Visits struct {
 	H, W           int
 	TileH, TileW   int // multiples of the alignment
 	PerVisit       int // windows of a visit
-	Pool           int // visits that are shuffled together, see PoolOf
+	Pool           int // visits that are shuffled together
 	AlignY, AlignX int
 }
 
@@ -32,12 +32,6 @@ func (v *Visits) check() error {
 	}
 	return nil
 }
-
-// PoolLen returns the positions of a pool; an epoch's last pool may be shorter.
-func (v *Visits) PoolLen() int64 { return int64(v.PerVisit) * int64(v.Pool) }
-
-// PoolOf returns the pool of position p of an epoch of the dataset.
-func (v *Visits) PoolOf(p int64) int64 { return p / v.PoolLen() }
 
 // Chunks returns the largest number of rows and of columns of tiles that the windows of a visit touch.
 func (v *Visits) Chunks() (down, across int) {
@@ -104,6 +98,7 @@ func (v *Visits) compile(lf *leafDataset) (height, width int, err error) {
 			int64(MaxSamples))
 	}
 	lf.n = lf.runs.Len() * int64(v.PerVisit)
+	lf.Blocks = &Blocks{Samples: int64(v.PerVisit), Pool: v.Pool}
 	return v.H, v.W, err
 }
 

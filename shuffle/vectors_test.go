@@ -308,6 +308,25 @@ func TestGroundVectors(t *testing.T) {
 	}
 }
 
+func TestBlockVectors(t *testing.T) {
+	for _, v := range list[struct {
+		Seed  uint64  `json:"seed"`
+		Epoch uint64  `json:"epoch"`
+		N     int64   `json:"n"`
+		Rows  int64   `json:"rows"`
+		Pool  int     `json:"pool"`
+		At    []int64 `json:"at"`
+	}](t, "blocks") {
+		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: Source{Dataset: &Dataset{Items: v.N,
+			Blocks: &Blocks{Samples: v.Rows, Pool: v.Pool}}}})
+		for p, want := range v.At {
+			if got := pl.At(v.Epoch, int64(p)).Sample; got != want {
+				t.Errorf("%d samples in blocks of %d, position %d: %d, want %d", v.N, v.Rows, p, got, want)
+			}
+		}
+	}
+}
+
 func TestVisitVectors(t *testing.T) {
 	for _, v := range list[struct {
 		at

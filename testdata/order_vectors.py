@@ -703,6 +703,22 @@ def scene_sequences():
         yield v | {"at": at}
 
 
+def blocks():
+    """Epochs of datasets in blocks, of which the last one may be short."""
+    for seed, epoch, n, rows, pool in [
+        (1, 0, 40, 8, 2), (1, 1, 43, 8, 2), (2, 3, 43, 8, 100),
+        (3, 0, 29, 5, 1), (4, 7, 6, 32, 4), (5, 2, 61, 1, 9),
+    ]:  # fmt: skip
+        cut = [list(range(first, min(first + rows, n))) for first in range(0, n, rows)]
+        permuted = [cut[b] for b in order(seed, epoch, len(cut), range(len(cut)))]
+        at = []
+        for number, first in enumerate(range(0, len(permuted), pool)):
+            samples = [s for block in permuted[first : first + pool] for s in block]
+            n_pool = len(samples)
+            at += [samples[o] for o in permute(seed, (9, epoch, number), n_pool, range(n_pool))]
+        yield {"seed": seed, "epoch": epoch, "n": n, "rows": rows, "pool": pool, "at": at}
+
+
 def tiles_of(height, width, h, w, th, tw, ay, ax):
     """The tiles that have corners, each with its corners, in order."""
     tiles = {}
@@ -1184,7 +1200,7 @@ def main():
         "hash": hashes, "orders": orders, "windows": windows, "tickets": tickets, "grids": grids,
         "resized": resized, "weighted": weighted, "covered": covered, "ground": ground,
         "ground_scenes": ground_scenes, "scene_sequences": scene_sequences,
-        "visits": visits, "mixtures": mixtures,
+        "blocks": blocks, "visits": visits, "mixtures": mixtures,
         "texts": texts, "cells": cells, "transforms": transforms,
         "drawn_transforms": drawn_transforms, "series": series, "substitutes": substitutes,
         "apportion": apportion, "groups": groups, "row_weights": row_weights,

@@ -19,7 +19,7 @@ import argparse
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,13 +44,14 @@ class Row:
 
     name: str
     make: Callable[[Path, Array], Any]
-    loops: dict[str, Loop]
+    loops: Mapping[str, Loop]
     options: dict[str, Any]
     batch: int = 128
     count: int = SAMPLES  # of samples in the file
     inside: str = "x"
     suffix: str = ".h5"
     extra: dict[str, Any] = field(default_factory=dict)
+    pool: int = 0  # of Blocks; 0 for a shuffle of all
     windows: int = 0  # the side of random windows; 0 for whole samples
 
 
@@ -76,7 +77,7 @@ def h5(data: Callable[[Array], Array], **options: Any) -> Callable[[Path, Array]
     """Returns what writes an HDF5 file of one dataset."""
 
     def make(path: Path, scene: Array) -> None:
-        import h5py
+        import h5py  # type: ignore[import-untyped]
 
         with h5py.File(path, "w") as f:
             f.create_dataset("x", data=data(scene), **options)
@@ -115,8 +116,8 @@ def packed(path: Path, scene: Array) -> None:
     """Writes images packed as NetCDF has them."""
     import netCDF4
 
-    values = chips(scene, PACKED * 64 // len(scene) + 1, 128).reshape(-1, 128, 128)
-    values = values[: PACKED * 64].reshape(PACKED, 64, 128, 128)
+    planes = chips(scene, PACKED * 64 // len(scene) + 1, 128).reshape(-1, 128, 128)
+    values = planes[: PACKED * 64].reshape(PACKED, 64, 128, 128)
     with netCDF4.Dataset(path, "w") as f:
         for name, size in zip("nbyx", values.shape, strict=True):
             f.createDimension(name, size)
@@ -251,10 +252,18 @@ def rows() -> list[Row]:
     h5s, wins = {"h5py": read_h5}, {"h5py": read_h5_window}
     zw = {"zarr": read_zarr_window}
     chunk = (1, 6, SIDE, SIDE)
-    window = {"windows": 128, "batch": 16, "count": 1, "options": {"dims": "y x"}}
+    window: dict[str, Any] = {"windows": 128, "batch": 16, "count": 1, "options": {"dims": "y x"}}
     return [
         Row("a chunk a sample, gzip", h5(many, chunks=chunk, **GZIP), h5s, WHOLE),
         Row("32 samples a chunk, gzip", h5(small, chunks=(32, *chunk[1:]), **GZIP), h5s, WHOLE),
+        Row("more of 32 a chunk, gzip", h5(many, chunks=(32, *chunk[1:]), **GZIP), h5s, WHOLE),
+        Row(
+            "the same, Blocks(pool=32)",
+            h5(many, chunks=(32, *chunk[1:]), **GZIP),
+            h5s,
+            WHOLE,
+            pool=32,
+        ),
         Row("`chunks=True`, gzip", h5(small, chunks=True, **GZIP), h5s, WHOLE),
         Row("contiguous", h5(many), h5s, WHOLE),
         Row("windows of 8,192², gzip", h5(scene_of, chunks=(512, 512), **GZIP), wins, **window),
@@ -353,6 +362,8 @@ def load(row: Row, path: Path, memory: int) -> Any:
     options: dict[str, Any] = {"rows": chaski.Rows(**row.options), "batch_size": row.batch}
     if row.windows:
         options["window"] = chaski.RandomWindow(row.windows, per_asset=4096)
+    if row.pool:
+        options["shuffle"] = chaski.Blocks(pool=row.pool)
     options["pixels"] = chaski.Pixels(dtype="float32")
     options["fields"] = {"image": chaski.Field(**row.extra)}
     engine = chaski.Engine(workers=1, memory=memory)

@@ -33,8 +33,8 @@ type Array interface {
 	// Bytes is the size of the largest decoded chunk, Size the size of one.
 	Bytes() int
 	Size(of ChunkID) int
-	// Several reports whether a chunk has samples of several images.
-	Several() bool
+	// Together is the number of images that the largest chunk has samples of.
+	Together() int64
 	// Known returns where a chunk is, as far as that takes no request. exact is false if Find may say more.
 	Known(of ChunkID) (at Stored, exact bool)
 	// Find returns where a chunk is. Its errors name the file.

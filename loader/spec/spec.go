@@ -45,6 +45,8 @@ type Spec struct {
 	// Shuffle gives every epoch an order of its own. Without it samples come in the order of the
 	// dataset.
 	Shuffle bool `json:"shuffle"`
+	// Blocks shuffles blocks of rows that are read together, in place of all rows. It needs Shuffle.
+	Blocks *Blocks `json:"blocks,omitempty"`
 	// Seed decides the order of the samples, their windows, flips and rotations.
 	Seed uint64 `json:"seed"`
 	// Last says what becomes of the last global batch of an epoch if it is short: "short" (default)
@@ -194,7 +196,7 @@ func (s *Spec) validate() error {
 	case len(s.Fields) > maxFields:
 		return fmt.Errorf("%d fields, at most %d", len(s.Fields), maxFields)
 	}
-	if err := s.Sampler.validate(); err != nil {
+	if err := cmp.Or(s.Sampler.validate(), s.Blocks.validate(s)); err != nil {
 		return err
 	}
 	if _, err := s.Elements(); err != nil {

@@ -131,9 +131,15 @@ func (s *Raster) Bytes() (n int) {
 	return n
 }
 
-// Several implements chunk.Array.
-func (s *Raster) Several() bool {
-	return slices.ContainsFunc(s.bands, func(m *Images) bool { return m.dim[0] >= 0 && m.a.Chunks[m.dim[0]] > 1 })
+// Together implements chunk.Array.
+func (s *Raster) Together() int64 {
+	most := int64(1)
+	for _, m := range s.bands {
+		if m.dim[0] >= 0 {
+			most = max(most, m.a.Chunks[m.dim[0]])
+		}
+	}
+	return most
 }
 
 // Size implements chunk.Array.

@@ -69,7 +69,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`, `TileWindow`, `RowWindow` or
             `GeoWindow`; or a list of such windows, for several views of each sample. Default: the
             whole chip.
-        shuffle: every epoch has an order of its own; else samples come in dataset order.
+        shuffle: every epoch has an order of its own; else samples come in dataset order. A `Blocks`
+            shuffles blocks of rows, so that chunks with many samples are read once.
         seed: of the order and the windows, in [0, 2**64).
         last: what becomes of the last global batch of an epoch if it is short: "short" gives it
             with the rows that there are, as a DataLoader does, "drop" leaves it out, "pad" adds

@@ -45,7 +45,7 @@ from chaski._plain import (
 from chaski._quarantine import bad_ids
 from chaski._sources import Scenes
 from chaski._tables import Files
-from chaski._windows import SAMPLER_PATHS, Sampler, WholeChip
+from chaski._windows import SAMPLER_PATHS, Blocks, Sampler, WholeChip
 from chaski.errors import NotFoundError, SpecError
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class SampleOptions:
 class BatchOptions(SampleOptions):
     """The arguments of `load` that make batches of samples."""
 
-    shuffle: bool = True
+    shuffle: bool | Blocks = True
     last: Last = "short"
 
 
@@ -214,7 +214,7 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
             "dtype": dtype_name("dtype", pixels.dtype),
         },
         "batch_size": size,
-        "shuffle": stated("shuffle", o.shuffle),
+        **_order(o.shuffle),
         "seed": stated("seed", o.seed),
         "last": stated("last", o.last),
         "sampler": _sampler(WholeChip() if o.window is None else o.window, files),
@@ -249,6 +249,13 @@ def build_spec(source: SourceLike, o: SpecOptions, files: Files | None = None) -
     if o.rows.steps_per_epoch is not None:
         spec["take"] = count("steps_per_epoch", o.rows.steps_per_epoch) * size
     return spec
+
+
+def _order(shuffle: bool | Blocks) -> dict[str, Any]:
+    """Returns the members that say in which order samples come."""
+    if isinstance(shuffle, Blocks):
+        return {"shuffle": True, "blocks": members(shuffle)}
+    return {"shuffle": stated("shuffle", shuffle)}
 
 
 def _rows(rows: Rows, source: str, files: Files, tables: Tables | None) -> dict[str, Any]:

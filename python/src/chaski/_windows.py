@@ -10,6 +10,7 @@ from chaski._argument import Argument
 from chaski._plain import Crs, GridJson, Path, RowJson, Size
 
 __all__ = [
+    "Blocks",
     "WholeChip",
     "RandomWindow",
     "Grid",
@@ -163,6 +164,27 @@ class TileWindow(Argument):
     tile: Size | None = None
     pool: int | None = None
     pool_bytes: int | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Blocks(Argument):
+    """An order for chunks that hold many samples: each is read and decoded once an epoch.
+
+    Blocks of rows that follow each other are shuffled, and the samples of the blocks of a pool are
+    shuffled together. Every sample comes once an epoch, and a run resumes exactly, as with a
+    shuffle of all. Batches of B samples, of rows that are sorted by a class, have means whose
+    variance is about 1 + (B - 1)/pool times the variance after a shuffle of all.
+
+    Attributes:
+        rows: the number of rows of a block. Default: as many as a chunk of an array holds; of files
+            and containers, as many as have 4 MiB of samples.
+        pool: the number of blocks that are shuffled together. Default: eight for each sample of a
+            global batch. Its decoded chunks should fit into the memory of the engine; the log says
+            if they do not.
+    """
+
+    rows: int | None = None
+    pool: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
