@@ -203,14 +203,13 @@ def test_an_empty_geojson(data, tmp_path, caplog) -> None:
 @pytest.mark.parametrize("form", ONE_FOR_ALL)
 def test_images_that_a_file_does_not_name(data, tmp_path, form, caplog) -> None:
     """Of which the others have shapes, and which are taken as without."""
-    path = tmp_path / f"all.{FORMATS[form][1]}"
     for name, said in (("IM0.png", "names others"), ("im0.png", "")):
-        caplog.clear()
+        path = tmp_path / f"all_{name}.{FORMATS[form][1]}"
         path.write_text(FORMATS[form][0](SHIP, name=name))
         got = read(data, tmp_path, chaski.Vector(path, kind="boxes", missing="empty"), 3)
         assert sum(len(b["y"].rows()[0]) for b in got) == (said == "")
         assert said in logged(caplog, *[said] * bool(said))
-        assert bool(caplog.records) == bool(said)
+        assert any(path.name in r.getMessage() for r in caplog.records) == bool(said)
 
 
 def test_several_images_of_a_file_for_one(data, tmp_path) -> None:
