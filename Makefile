@@ -78,7 +78,7 @@ check-python: env ## formatting and types of Python, and workflows
 check-generated: env ## whether generated code is what its generators write
 	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
 	$(GO) run ./tools/metrics -check
-check-house: env ## length of lines and functions, direction of imports, circles of files and modules, one writer of files, listings of the API
+check-house: env ## length of lines and functions, direction of imports, circles of files and modules, folders of the page of the architecture, one writer of files, listings of the API
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 -shellcheck= -pyflakes=
 	$(GO) run ./tools/check all
 	$(PY) tools/api.py

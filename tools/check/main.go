@@ -7,6 +7,7 @@
 //	go run ./tools/check circles    few files of a package use each other in a circle
 //	go run ./tools/check figures    figures of pages equal the constants that they name
 //	go run ./tools/check links      pages link to files and headings that are there
+//	go run ./tools/check folders    the page of the architecture names each folder of packages
 //	go run ./tools/check loops      loops of tests over iterators fail if there is nothing to loop over
 //	go run ./tools/check writes     files get their names by internal/durable, which syncs them
 //	go run ./tools/check api        docs/api lists the exported names of the public packages
@@ -33,6 +34,7 @@ var checks = []struct {
 	{"circles", checkCircles},
 	{"figures", func() ([]string, error) { return checkFigures("README.md", "docs/*.md") }},
 	{"links", func() ([]string, error) { return checkLinks(".") }},
+	{"folders", func() ([]string, error) { return checkFolders(".") }},
 	{"loops", func() ([]string, error) { return checkLoops(".") }},
 	{"writes", func() ([]string, error) { return checkWrites(".") }},
 	{"api", func() ([]string, error) { return checkAPI("docs/api", slices.Contains(os.Args, "-w")) }},
@@ -57,8 +59,8 @@ func main() {
 		found++
 	}
 	if found == 0 {
-		fail(errors.New("usage: check all | lines | functions | imports | circles | figures | links | loops | " +
-			"writes | api [-w]"))
+		fail(errors.New("usage: check all | lines | functions | imports | circles | figures | links | folders | " +
+			"loops | writes | api [-w]"))
 	}
 }
 
