@@ -143,3 +143,17 @@ def test_labels_without_rows(tmp_path: Path, dtype: str, shape: tuple[int, ...])
     with pytest.raises(chaski.Error) as said:
         column(tmp_path / "a.h5", "label", kind, 2)
     assert "panic" not in str(said.value)
+
+
+def test_a_variable_may_have_the_name_of_a_dimension(tmp_path, binary) -> None:
+    netcdf = pytest.importorskip("netCDF4")
+    values = np.arange(3 * 2 * 4 * 5, dtype="u2").reshape(3, 2, 4, 5)
+    with netcdf.Dataset(tmp_path / "a.nc", "w") as f:
+        for folder in (f, f.createGroup("g")):
+            for name, size in zip("nbyx", values.shape, strict=True):
+                folder.createDimension(name, size)
+            folder.createVariable("x", "u2", tuple("nbyx"))[:] = values
+    for path in ("x", "g/x"):
+        with chaski.load(f"{tmp_path}/a.nc::{path}", batch_size=3, shuffle=False) as loader:
+            (batch,) = loader
+        assert np.array_equal(batch["image"], values)

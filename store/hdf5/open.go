@@ -68,7 +68,7 @@ func openFile(ctx context.Context, o source.Opener, uri string, opt arrays.Optio
 	}
 	made.scales()
 	for _, p := range made.tree.Paths {
-		if err := made.add(ctx, p, made.tree.Nodes[p]); err != nil {
+		if err := made.add(ctx, named(p), made.tree.Nodes[p]); err != nil {
 			made.Drop()
 			return nil, err
 		}
@@ -100,6 +100,16 @@ func notHDF5(ctx context.Context, r source.Reader) error {
 func isPlaceholder(n *format.Node) bool {
 	names, _ := n.Attr("NAME").([]string)
 	return len(names) == 1 && strings.HasPrefix(names[0], "This is a netCDF dimension but not a netCDF variable")
+}
+
+// notCoordinate begins the name of a dataset of a netCDF-4 variable that has the name of a dimension and is not its
+// coordinate: the dataset of this name is the dimension ("NC_NON_COORD_PREPEND" of netCDF-C).
+const notCoordinate = "_nc4_non_coord_"
+
+// named returns the path of a node with the name that its writer gave it.
+func named(p string) string {
+	folder, name := path.Split(p)
+	return folder + strings.TrimPrefix(name, notCoordinate)
 }
 
 // scales finds the names of dimensions.
