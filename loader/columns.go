@@ -139,9 +139,9 @@ func (e *Engine) idColumn(p *Pending) batchColumn {
 	field := valueField{name: spec.IDMember, kind: catalog.Text}
 	names := slices.Repeat([]catalog.Value{{Null: true}}, p.batch.Rows)
 	return batchColumn{
-		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) (err error) {
-			names[k].Text, err = d.table.NameOf(p.ctx, draw.Row)
-			names[k].Null = false
+		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
+			name, err := d.table.NameOf(p.ctx, draw.Row)
+			names[k] = catalog.Value{Text: []byte(name)}
 			return err
 		},
 		clear: func(k int) { names[k] = catalog.Value{Null: true} },

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -147,7 +148,7 @@ func (d *dataset) checkTimeless(ctx context.Context, field *Field, column *rows.
 // sameValue reports whether two values are equal; NaN equals NaN.
 func sameValue(a, b catalog.Value) bool {
 	float := a.Float == b.Float || a.Float != a.Float && b.Float != b.Float
-	return float && a.Int == b.Int && a.Text == b.Text && a.Null == b.Null &&
+	return float && a.Int == b.Int && bytes.Equal(a.Text, b.Text) && a.Null == b.Null &&
 		slices.EqualFunc(a.List, b.List, sameValue)
 }
 

@@ -204,7 +204,7 @@ func (t *fakeTable) value(f int, row int64) catalog.Value {
 	case catalog.Float:
 		return catalog.Value{Float: float64(row) / 4}
 	}
-	return catalog.Value{Text: fmt.Sprintf("chip %d", row)}
+	return catalog.Value{Text: fmt.Appendf(nil, "chip %d", row)}
 }
 
 // Open implements source.Opener over the objects.

@@ -64,7 +64,7 @@ func (t *fakeTable) texts(name string, of func(row int64) string) {
 	c := fakeColumn{kind: catalog.Text}
 	for row := range t.rows {
 		s := of(row)
-		c.values = append(c.values, catalog.Value{Text: s, Null: s == ""})
+		c.values = append(c.values, catalog.Value{Text: []byte(s), Null: s == ""})
 	}
 	t.put(name, c)
 }

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -71,7 +72,7 @@ func className(val catalog.Value, holds catalog.Kind) string {
 	case holds.Elem() == catalog.Float: // pandas makes floats of integers in a column with a gap
 		return strconv.FormatFloat(val.Float+0, 'f', -1, 64)
 	}
-	return val.Text
+	return string(val.Text)
 }
 
 // class returns the number of a string, or of an integer as a string.
@@ -150,7 +151,7 @@ func (v valueField) list(val catalog.Value) (packed catalog.Value, err error) {
 			packed.Float = math.NaN()
 		}
 	}
-	packed.Text = string(data)
+	packed.Text = data
 	return packed, nil
 }
 
@@ -178,9 +179,7 @@ func (v valueField) read(ctx context.Context, t *rows.Table, row int64) (catalog
 		val, err = v.class(val)
 	}
 	if err == nil && v.packs {
-		var element []byte
-		element, err = v.append(nil, val)
-		val.Text = string(element)
+		val.Text, err = v.append(nil, val)
 	} else if err == nil && v.kind != catalog.Text {
 		_, err = v.bits(val)
 	}
@@ -195,14 +194,15 @@ func (v valueField) listOfTexts(val catalog.Value) (catalog.Value, error) {
 	texts := make([]*string, len(val.List))
 	for i, element := range val.List {
 		if !element.Null {
-			texts[i] = &val.List[i].Text
+			text := string(element.Text)
+			texts[i] = &text
 		}
 	}
-	var out strings.Builder
+	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(texts)
-	return catalog.Value{Text: strings.TrimSuffix(out.String(), "\n")}, err
+	return catalog.Value{Text: bytes.TrimSuffix(out.Bytes(), []byte{'\n'})}, err
 }
 
 // bits returns a number as an element of the tensor. A float is rounded to the nearest, ties to

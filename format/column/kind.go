@@ -2,6 +2,11 @@
 // becomes of those that some tables lack, and ranges of time. It reads none.
 package column
 
+import (
+	"bytes"
+	"slices"
+)
+
 // Kind is the kind of a field of a sample.
 type Kind uint8
 
@@ -35,10 +40,20 @@ func (k Kind) String() string {
 }
 
 // Value is the value of a metadata column, in the member that its field's Kind names. For a null all members are zero.
+// Nobody changes its bytes: they are mostly a part of a page or of a column in memory.
 type Value struct {
 	Int   int64
 	Float float64
-	Text  string
+	Text  []byte
 	List  []Value // not nil of a list, unless it is null
 	Null  bool
+}
+
+// Clone returns the value with memory of its own.
+func (v Value) Clone() Value {
+	v.Text, v.List = bytes.Clone(v.Text), slices.Clone(v.List)
+	for i := range v.List {
+		v.List[i] = v.List[i].Clone()
+	}
+	return v
 }

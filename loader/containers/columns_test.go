@@ -85,7 +85,7 @@ func TestRecords(t *testing.T) {
 	}
 	add(catalog.Int, catalog.Value{Int: -3}, number(number(nil, 8), math.MaxUint64-2))
 	add(catalog.Float, catalog.Value{Float: 0.5}, number(number(nil, 8), math.Float64bits(0.5)))
-	add(catalog.Text, catalog.Value{Text: "abc"}, append(number(nil, 3), "abc"...))
+	add(catalog.Text, catalog.Value{Text: []byte("abc")}, append(number(nil, 3), "abc"...))
 	add(catalog.Float, catalog.Value{Null: true}, number(nil, math.MaxUint64))
 	add(catalog.Int|column.List, catalog.Value{List: []catalog.Value{{Int: 7}, {Null: true}}},
 		number(number(number(number(nil, 2), 8), 7), math.MaxUint64))

@@ -228,7 +228,7 @@ func (c *Container) value(ctx context.Context, member *fieldPlace, row int64) (c
 		return catalog.Value{Null: true}, nil
 	case member.value == nil:
 		e, err := c.set.Entry(ctx, member.level, int(entry))
-		return catalog.Value{Text: e.Path}, err
+		return catalog.Value{Text: []byte(e.Path)}, err
 	}
 	return valueOf(member.value, int(entry)), nil
 }
@@ -262,7 +262,7 @@ func valueOf(v *tables.Vector, i int) catalog.Value {
 	case tables.Float64:
 		return catalog.Value{Float: v.Float(i)}
 	case tables.String:
-		return catalog.Value{Text: v.Str(i)}
+		return catalog.Value{Text: v.Bytes(i)}
 	case tables.List:
 		child, lo, hi := v.List(i)
 		list := make([]catalog.Value, 0, hi-lo)
@@ -588,7 +588,7 @@ func addValue(h digest.Digest, k catalog.Kind, v catalog.Value) {
 		h.Number(8)
 		h.Number(math.Float64bits(v.Float))
 	default:
-		h.Record([]byte(v.Text))
+		h.Record(v.Text)
 	}
 }
 

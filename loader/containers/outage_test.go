@@ -266,7 +266,7 @@ func TestValues(t *testing.T) {
 	halves := tables.NewFloats(tables.Type{Kind: tables.Float64}, []float64{.5}, nil)
 	got, err := json.Marshal([]catalog.Value{valueOf(ints, 2), valueOf(ints, 1),
 		valueOf(tables.NewStrings([]string{"a"}, nil), 0), valueOf(halves, 0), valueOf(lists, 0), valueOf(lists, 1)})
-	want, werr := json.Marshal([]catalog.Value{{Int: 6}, {Null: true}, {Text: "a"}, {Float: .5},
+	want, werr := json.Marshal([]catalog.Value{{Int: 6}, {Null: true}, {Text: []byte("a")}, {Float: .5},
 		{List: []catalog.Value{{Int: 4}, {Null: true}}}, {List: []catalog.Value{{Int: 6}}}})
 	if err != nil || werr != nil || string(got) != string(want) {
 		t.Errorf("%s, want %s", got, want)

@@ -88,7 +88,7 @@ func TestNamesWithSigns(t *testing.T) {
 			t.Error(column, err)
 			continue
 		}
-		if v, err := made.Fields[0].Value(t.Context(), 1); err != nil || v.Text != want {
+		if v, err := made.Fields[0].Value(t.Context(), 1); err != nil || string(v.Text) != want {
 			t.Errorf("%s: %+v, %v", column, v, err)
 		}
 	}

@@ -182,7 +182,7 @@ func TestGrouped(t *testing.T) {
 		t.Fatalf("site: %v, %v", site.Kind, err)
 	}
 	err = site.Scan(t.Context(), func(row int64, v catalog.Value) error {
-		if v.Text != "all" {
+		if string(v.Text) != "all" {
 			return fmt.Errorf("row %d: %q", row, v.Text)
 		}
 		return nil

@@ -133,7 +133,7 @@ func (d *grouped) table(ctx context.Context, fields []spec.Field, from []int) (*
 // path returns the path of the array of a field of paths in a row, "" if it lacks.
 func (d *grouped) path(ctx context.Context, field int, row int64) (string, error) {
 	value, err := d.paths.Value(ctx, field, row)
-	return value.Text, err
+	return string(value.Text), err
 }
 
 // asset opens the array of a field in a row.

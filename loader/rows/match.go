@@ -25,7 +25,9 @@ func (t *Table) keyColumn(ctx context.Context, name string) (c Column, keys bool
 	}
 	return Column{Kind: catalog.Text,
 		Scan: func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-			return t.Keys(ctx, func(row int64, key string) error { return visit(row, catalog.Value{Text: key}) })
+			return t.Keys(ctx, func(row int64, key string) error {
+				return visit(row, catalog.Value{Text: []byte(key)})
+			})
 		}}, true, nil
 }
 
@@ -45,14 +47,15 @@ func (t *Table) called(ctx context.Context, c *Column, paths, whole bool,
 			if field.Kind != catalog.Raster || field.Value == nil {
 				continue
 			}
-			file, err := field.Value(ctx, row)
+			value, err := field.Value(ctx, row)
 			if err != nil {
 				return err
 			}
-			if paths && file.Text != "" && file.Text != key {
-				enough = visit(row, key, file.Text)
+			file := string(value.Text)
+			if paths && file != "" && file != key {
+				enough = visit(row, key, file)
 			}
-			if enough || !whole || file.Text == "" {
+			if enough || !whole || file == "" {
 				continue
 			}
 			if asset, err := field.Asset(ctx, row); err == nil {

@@ -37,7 +37,7 @@ func valueOf(value any) catalog.Value {
 	case float64:
 		return catalog.Value{Float: v}
 	case string:
-		return catalog.Value{Text: v}
+		return catalog.Value{Text: []byte(v)}
 	}
 	return catalog.Value{Null: true}
 }

@@ -41,10 +41,10 @@ func joinColumns(ctx context.Context, name string, find func(context.Context, st
 			if slices.ContainsFunc(values, func(v catalog.Value) bool { return v.Null }) {
 				return visit(row, catalog.Value{Null: true})
 			}
-			return visit(row, catalog.Value{Text: column.Fill(name, func(part string) (string, bool) {
+			return visit(row, catalog.Value{Text: []byte(column.Fill(name, func(part string) (string, bool) {
 				i := slices.Index(names, part)
 				return textOf(parts[i].Kind, values[i]), true
-			})})
+			}))})
 		})
 	}}, nil
 }

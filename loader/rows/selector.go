@@ -488,12 +488,12 @@ func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 	}
 	return column.Scan(ctx, func(row int64, v catalog.Value) error {
 		if times && numbers && !v.Null {
-			v.Text = strconv.FormatInt(v.Int, 10)
+			v.Text = strconv.AppendInt(nil, v.Int, 10)
 		}
-		if times && v.Text == "" {
+		if times && len(v.Text) == 0 {
 			v.Null = true
 		} else if times {
-			at, err := timeOf(v.Text)
+			at, err := timeOf(string(v.Text))
 			if err != nil {
 				return fault.New(fault.Unsupported, fmt.Sprintf("column %s, row %d", p.Column, row),
 					"%v, and the ranges of the split are times", err)
@@ -744,7 +744,7 @@ func Ranks(ctx context.Context, t *Table, column string) (ranks []int64, present
 			present[row] = present[row] && !math.IsNaN(v.Float)
 			ranks[row] = ordered(v.Float)
 		case !v.Null:
-			if ranks[row], err = timeOf(v.Text); err != nil {
+			if ranks[row], err = timeOf(string(v.Text)); err != nil {
 				return fault.Wrap(fault.Unsupported, fmt.Sprintf("column %s, row %d", column, row), err)
 			}
 		}

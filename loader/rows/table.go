@@ -253,7 +253,7 @@ func (t *Table) noteLacking(ctx context.Context, fields []spec.Field) error {
 			if err != nil {
 				return InField(fields[i].Name, err)
 			}
-			field.lacks[row] = value.Null || value.Text == ""
+			field.lacks[row] = value.Null || len(value.Text) == 0
 		}
 		if asset := field.Asset; asset != nil {
 			field.Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
@@ -304,8 +304,8 @@ func (t *Table) NameOf(ctx context.Context, row int64) (string, error) {
 	raster := slices.IndexFunc(t.Fields, func(f Field) bool { return f.Kind == catalog.Raster })
 	if t.Joined == nil && !t.Array && raster >= 0 {
 		name, err := t.Fields[raster].Value(ctx, row)
-		if err != nil || !name.Null && name.Text != "" {
-			return name.Text, err
+		if err != nil || !name.Null && len(name.Text) > 0 {
+			return string(name.Text), err
 		}
 	}
 	return t.ID(ctx, row)

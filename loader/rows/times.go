@@ -46,7 +46,7 @@ func timesIn(ctx context.Context, t *Table, name string) ([]int64, error) {
 		switch kind := c.Kind; {
 		case v.Null:
 		case kind == catalog.Text:
-			if at, err := timeOf(v.Text); err == nil {
+			if at, err := timeOf(string(v.Text)); err == nil {
 				out[row] = at
 			}
 		case kind == catalog.Int:

@@ -58,5 +58,5 @@ func textOf(k catalog.Kind, v catalog.Value) string {
 	case catalog.Float:
 		return strconv.FormatFloat(v.Float, 'g', -1, 64)
 	}
-	return v.Text
+	return string(v.Text)
 }

@@ -55,7 +55,7 @@ func OperandOf(m json.RawMessage) (o Operand, err error) {
 func (o *Operand) Compare(k column.Kind, v column.Value) (c int, ordered bool) {
 	switch {
 	case o.IsText:
-		return cmp.Compare(v.Text, o.text), true
+		return bytes.Compare(v.Text, []byte(o.text)), true
 	case k == column.Int && !o.isFloat:
 		return cmp.Or(cmp.Compare(v.Int, o.int), -o.beyond), true
 	}
@@ -112,11 +112,11 @@ func (c *Condition) Dated(name string, v column.Value, with []Operand) error {
 	isDate := func(o Operand) bool {
 		return o.IsText && len(o.text) >= len("2006-01") && date.MatchString(o.text)
 	}
-	if !orders || v.Null || v.Text == "" || date.MatchString(v.Text) || !slices.ContainsFunc(with, isDate) {
+	if !orders || v.Null || len(v.Text) == 0 || date.Match(v.Text) || !slices.ContainsFunc(with, isDate) {
 		return nil
 	}
 	return fmt.Errorf("column %q holds the text %q, and %q compares the letters of texts: write dates as 2006-01-02",
-		name, brief(v.Text), c.Op)
+		name, brief(string(v.Text)), c.Op)
 }
 
 // Suits checks that the operand can be compared with a column of kind k. The error names the

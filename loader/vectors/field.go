@@ -157,7 +157,8 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 			if value.Null && err == nil {
 				continue
 			}
-			if first = cmp.Or(first, value.Text); !yield(value.Text, err) {
+			path := string(value.Text)
+			if first = cmp.Or(first, path); !yield(path, err) {
 				return
 			}
 		}

@@ -55,32 +55,33 @@ func (v *field) openFiles(ctx context.Context, t *rows.Table, column int, o reso
 
 // fileOf returns the file of a row, or nil if it has none. A file that has changed is read again.
 func (v *field) fileOf(ctx context.Context, row int64) (*file, error) {
-	path, err := v.each.table.Fields[v.each.column].Value(ctx, row)
-	if err != nil || path.Null {
+	value, err := v.each.table.Fields[v.each.column].Value(ctx, row)
+	if err != nil || value.Null {
 		return nil, err
 	}
-	reader, err := v.each.opener.Open(ctx, path.Text)
+	path := string(value.Text)
+	reader, err := v.each.opener.Open(ctx, path)
 	if err != nil {
-		return nil, fault.WithFile(err, path.Text)
+		return nil, fault.WithFile(err, path)
 	}
 	defer func() { _ = reader.Close() }() // it is only read
 	if reader.Size() == 0 {               // no objects, as SpaceNet has it
 		return nil, nil
 	}
-	key := version{path: path.Text, etag: source.ETag(reader), size: reader.Size()}
+	key := version{path: path, etag: source.ETag(reader), size: reader.Size()}
 	if timed, ok := reader.(source.Timed); ok {
 		key.mtime = timed.ModTime().UnixNano()
 	}
 	if known, ok := v.each.cache.Get(key); ok {
 		return known, nil
 	}
-	layer, bytes, err := v.read(ctx, reader, path.Text)
+	layer, bytes, err := v.read(ctx, reader, path)
 	if err != nil {
-		return nil, fault.WithFile(err, path.Text)
+		return nil, fault.WithFile(err, path)
 	}
-	made := &file{path: path.Text, layer: layer}
+	made := &file{path: path, layer: layer}
 	if err := cmp.Or(v.place(made), v.number(made)); err != nil {
-		return nil, fault.WithFile(err, path.Text)
+		return nil, fault.WithFile(err, path)
 	}
 	v.each.cache.Add(key, made, bytes)
 	return made, nil

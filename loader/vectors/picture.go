@@ -129,8 +129,8 @@ func (v *field) inPixels(ctx context.Context, f *file, row int64, a *catalog.Ass
 	}
 	uri := cmp.Or(a.Member, a.URI)
 	if v.image != nil { // members of several files may have one name
-		if value, err := v.image(ctx, row); err == nil && value.Text != "" {
-			uri = value.Text
+		if value, err := v.image(ctx, row); err == nil && len(value.Text) > 0 {
+			uri = string(value.Text)
 		}
 	}
 	image, err := f.layer.OfImage(uri)

@@ -85,29 +85,30 @@ func (v *field) survey(ctx context.Context) (*survey, error) {
 	all := &survey{more: make([]columnSurvey, len(v.Columns))}
 	files := v.each
 	look := func(ctx context.Context, row int64) error {
-		path, err := files.table.Fields[files.column].Value(ctx, row)
-		if err != nil || path.Null {
+		value, err := files.table.Fields[files.column].Value(ctx, row)
+		if err != nil || value.Null {
 			return err
 		}
-		reader, err := files.opener.Open(ctx, path.Text)
+		path := string(value.Text)
+		reader, err := files.opener.Open(ctx, path)
 		if fault.KindOf(err) != 0 {
 			return nil // the sample is bad when it is read
 		}
 		if err != nil {
-			return fault.WithFile(err, path.Text)
+			return fault.WithFile(err, path)
 		}
 		defer func() { _ = reader.Close() }() // it is only read
 		if reader.Size() == 0 {
 			return nil
 		}
-		layer, _, err := v.read(ctx, reader, path.Text)
+		layer, _, err := v.read(ctx, reader, path)
 		if err == nil {
 			err = all.add(layer)
 		}
 		if layer == nil && fault.KindOf(err) != 0 {
 			return nil // likewise
 		}
-		return fault.WithFile(err, path.Text)
+		return fault.WithFile(err, path)
 	}
 	if v.Vector.Kind == spec.InstanceVector || v.Classes != nil && len(v.Columns) == 0 {
 		return all, nil

@@ -193,7 +193,7 @@ func (l *Labels) Unit() time.Duration {
 // Value returns the value of an image.
 func (l *Labels) Value(row int64) column.Value {
 	if l.texts != nil {
-		return column.Value{Text: l.texts[row]}
+		return column.Value{Text: []byte(l.texts[row])}
 	}
 	if !l.lists {
 		return l.number(row)
@@ -316,7 +316,8 @@ func (n *Node) Attribute(ctx context.Context, path, name string) (v column.Value
 	if Decode(raw, &v.Float) == nil {
 		return v, column.Float
 	}
-	if Decode(raw, &v.Text) == nil {
+	if text := ""; Decode(raw, &text) == nil {
+		v.Text = []byte(text)
 		return v, column.Text
 	}
 	return v, 0

@@ -41,7 +41,7 @@ func TestUnwritten(t *testing.T) {
 		for i := range labels.Len() {
 			v := labels.Value(i)
 			if v.List == nil {
-				got = append(got, v.Text)
+				got = append(got, string(v.Text))
 				continue
 			}
 			var list []int64

@@ -632,11 +632,11 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 	if err != nil {
 		return Value{}, fault.WithFile(err, t.src)
 	}
-	texts, kind := []columns.Cell{cell}, t.fields[field].kind
+	texts, kind := []Value{cell}, t.fields[field].kind
 	if kind.IsList() {
 		texts = cell.List
 	}
-	invalid := func(c columns.Cell) bool { return !utf8.Valid(c.Text) }
+	invalid := func(c Value) bool { return !utf8.Valid(c.Text) }
 	if kind.Elem() == Text && slices.ContainsFunc(texts, invalid) {
 		part := fmt.Sprintf("field %q row %d", t.fields[field].name, row)
 		if format := magic.Of(cell.Text); format.Class.Pixels() {
@@ -645,22 +645,23 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 		}
 		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, "the string is not UTF-8"), t.src)
 	}
-	value := cell.Value()
+	value := cell.Clone()
 	if !t.fields[field].resolved || value.Null {
 		return value, nil
 	}
-	value.Text = arrayOf(listing.Resolve(t.roots, t.base, value.Text), t.fields[field].array)
+	path := arrayOf(listing.Resolve(t.roots, t.base, string(value.Text)), t.fields[field].array)
+	value.Text = []byte(path)
 	if !t.fields[field].optional {
 		return value, nil
 	}
-	file, err := t.opener.Open(ctx, value.Text)
+	file, err := t.opener.Open(ctx, path)
 	if fault.KindOf(err) == fault.NotFound {
 		return Value{Null: true}, nil
 	}
 	if err == nil {
 		err = file.Close()
 	}
-	return value, fault.WithFile(err, value.Text)
+	return value, fault.WithFile(err, path)
 }
 
 // ID returns the name of a sample in errors and reports: the URI of its first raster, as the dataset has it, or "row
@@ -670,7 +671,7 @@ func (t *Table) ID(ctx context.Context, row int64) (string, error) {
 		if t.fields[i].kind == Raster {
 			v, err := t.Value(ctx, i, row)
 			if err == nil && !v.Null {
-				return t.named(v.Text, row), nil
+				return t.named(string(v.Text), row), nil
 			}
 			if err != nil {
 				return "", err

@@ -345,7 +345,7 @@ func TestUserParquet(t *testing.T) {
 			want = catalog.Value{Null: true}
 		}
 		if !reflect.DeepEqual(label, catalog.Value{Int: 7 - i}) || !reflect.DeepEqual(score, want) ||
-			place.Text != rows[i].Place {
+			string(place.Text) != rows[i].Place {
 			t.Errorf("row %d: %+v %+v %+v", i, label, score, place)
 		}
 	}
@@ -388,9 +388,11 @@ func TestCSV(t *testing.T) {
 		t.Errorf("kinds %s", got)
 	}
 	want := [][]catalog.Value{
-		{{Text: "d/0.tif"}, {Int: 1}, {Float: 1.5}, {Text: "a"}, {Text: `x,"y"`}, {Null: true}},
-		{{Text: "file://" + dir + "/d/1.tif"}, {Null: true}, {Float: -2000}, {Null: true}, {Text: "7"}, {Null: true}},
-		{{Text: dir + "/d/0.tif"}, {Int: -9223372036854775808}, {Float: 0}, {Text: "1"}, {Null: true}, {Null: true}},
+		{{Text: []byte("d/0.tif")}, {Int: 1}, {Float: 1.5}, {Text: []byte("a")}, {Text: []byte(`x,"y"`)}, {Null: true}},
+		{{Text: []byte("file://" + dir + "/d/1.tif")}, {Null: true}, {Float: -2000}, {Null: true}, {Text: []byte("7")},
+			{Null: true}},
+		{{Text: []byte(dir + "/d/0.tif")}, {Int: -9223372036854775808}, {Float: 0}, {Text: []byte("1")}, {Null: true},
+			{Null: true}},
 	}
 	for r, vs := range want {
 		for f, w := range vs {

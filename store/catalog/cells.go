@@ -81,7 +81,7 @@ func firstBytes(ctx context.Context, c *columns.Column) (head []byte, err error)
 			return bytes.Clone(first.Text[:min(len(first.Text), magic.Head)]), err
 		}
 	}
-	err = c.Scan(ctx, func(_ int64, v columns.Cell) error {
+	err = c.Scan(ctx, func(_ int64, v Value) error {
 		if v.Null {
 			return nil
 		}
@@ -101,9 +101,9 @@ func (c *cellRasters) names() *columns.Column {
 		// Not the column of bytes, which a scan would read.
 		paths = columns.Nulls(c.rows)
 	}
-	return columns.Map(paths, func(row int64, path columns.Cell) columns.Cell {
+	return columns.Map(paths, func(row int64, path Value) Value {
 		if path.Null || len(path.Text) == 0 {
-			return columns.Cell{Text: []byte(cellName(row, c.column))}
+			return Value{Text: []byte(cellName(row, c.column))}
 		}
 		return path
 	})

@@ -39,9 +39,7 @@ func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v V
 		}
 		order = t.order
 	}
-	err := columns.Pick(column, order).Scan(ctx, func(row int64, c columns.Cell) error {
-		return visit(row, c.Value())
-	})
+	err := columns.Pick(column, order).Scan(ctx, visit)
 	return column.Kind, fault.WithFile(err, t.src)
 }
 
@@ -77,8 +75,8 @@ func named(fields []Source, name string) bool {
 func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, shared int) {
 	t.pathed = map[string]*columns.Column{}
 	add := func(name string, convert func(path string) string) {
-		t.pathed[name] = columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
-			return columns.Cell{Text: []byte(convert(t.below(string(c.Text), shared))), Null: c.Null}
+		t.pathed[name] = columns.Map(uris, func(_ int64, c Value) Value {
+			return Value{Text: []byte(convert(t.below(string(c.Text), shared))), Null: c.Null}
 		})
 	}
 	stored := func(name string) bool { return t.table != nil && t.table.Has(name) }
@@ -100,12 +98,12 @@ func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, share
 // that it matches.
 func (t *Table) nameByPattern(uris *columns.Column, leading matched, below func(uri string) string) {
 	made := func(of func(values []string) string) *columns.Column {
-		return columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
+		return columns.Map(uris, func(_ int64, c Value) Value {
 			values, ok, _ := leading.pattern.Match(below(string(c.Text)), nil)
 			if !ok { // it is no sample
-				return columns.Cell{Null: true}
+				return Value{Null: true}
 			}
-			return columns.Cell{Text: []byte(of(values))}
+			return Value{Text: []byte(of(values))}
 		})
 	}
 	for k, name := range leading.pattern.Names() {
@@ -131,7 +129,7 @@ func (t *Table) nameAsListed(uris *columns.Column) error {
 		return nil
 	}
 	below := func(uri string) string { return strings.TrimPrefix(uri, listed.Root) }
-	paths := columns.Map(uris, func(_ int64, c columns.Cell) columns.Cell {
+	paths := columns.Map(uris, func(_ int64, c Value) Value {
 		c.Text = []byte(below(string(c.Text)))
 		return c
 	})
@@ -266,12 +264,12 @@ func (t *Table) ScanAt(ctx context.Context, name string, rows []int32, visit fun
 		return 0, fault.WithFile(err, t.src)
 	}
 	for row, from := range rows {
-		cell := columns.Cell{Null: true}
+		cell := Value{Null: true}
 		if from >= 0 {
 			cell, err = column.Cell(ctx, int64(from))
 		}
 		if err == nil {
-			err = visit(int64(row), cell.Value())
+			err = visit(int64(row), cell)
 		}
 		if err == nil && row%4096 == 0 {
 			err = ctx.Err()
@@ -333,7 +331,7 @@ func (t *Table) Beside() map[string]sidecar.Names { return t.listed }
 // Paths returns the paths of a field's files, resolved against the dataset's directory, in the order of the samples. A
 // file with several samples has one path.
 func (t *Table) Paths(ctx context.Context, field int) (paths []string, err error) {
-	err = t.values(field).Scan(ctx, func(row int64, c columns.Cell) error {
+	err = t.values(field).Scan(ctx, func(row int64, c Value) error {
 		if t.images != nil && t.images[row] > 0 {
 			return nil
 		}
@@ -349,7 +347,7 @@ func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) er
 		if t.fields[i].kind != Raster {
 			continue
 		}
-		err := t.values(i).Scan(ctx, func(row int64, c columns.Cell) error {
+		err := t.values(i).Scan(ctx, func(row int64, c Value) error {
 			if !c.Null {
 				return visit(row, t.named(string(c.Text), row))
 			}
@@ -384,12 +382,12 @@ func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
 		return nil, nil
 	}
 	sizes := make([]Size, t.n)
-	err := raster.ofSamples(height).Scan(ctx, func(row int64, c columns.Cell) error {
+	err := raster.ofSamples(height).Scan(ctx, func(row int64, c Value) error {
 		sizes[row].Height = side(c)
 		return nil
 	})
 	if err == nil {
-		err = raster.ofSamples(width).Scan(ctx, func(row int64, c columns.Cell) error {
+		err = raster.ofSamples(width).Scan(ctx, func(row int64, c Value) error {
 			sizes[row].Width = side(c)
 			return nil
 		})
@@ -439,7 +437,7 @@ func (t *Table) countSteps(ctx context.Context, field, enough int, most int64) (
 }
 
 // side returns the height or width in a cell, 0 if it is not a possible one.
-func side(c columns.Cell) int32 {
+func side(c Value) int32 {
 	if uint64(c.Int) > 1<<30 { // as which a negative one is too large
 		return 0
 	}

@@ -42,7 +42,7 @@ func columnOf(t *testing.T, tab *catalog.Table, name string) (out []string) {
 	}
 	for _, v := range values {
 		out = append(out, map[catalog.Kind]string{catalog.Int: fmt.Sprint(v.Int),
-			catalog.Float: fmt.Sprint(v.Float), catalog.Text: v.Text}[k])
+			catalog.Float: fmt.Sprint(v.Float), catalog.Text: string(v.Text)}[k])
 	}
 	return out
 }

@@ -149,10 +149,10 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 				"it must hold strings or whole numbers to be a part of a path")
 		}
 	}
-	return columns.Join(from, func(cells []columns.Cell) columns.Cell {
+	return columns.Join(from, func(cells []Value) Value {
 		for i, c := range cells {
 			if c.Null || from[i].Kind == Text && len(c.Text) == 0 {
-				return columns.Cell{Null: true}
+				return Value{Null: true}
 			}
 		}
 		text := patterns[0].Path(func(name string) (string, bool) {
@@ -162,7 +162,7 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 			}
 			return string(cells[i].Text), true
 		})
-		return columns.Cell{Text: []byte(text)}
+		return Value{Text: []byte(text)}
 	}), nil
 }
 
@@ -223,7 +223,7 @@ func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, er
 	var rows [2]int64
 	// All rows are looked at, because the first may be "nan" or a file of another format, and sorting the table must
 	// not change the column's kind.
-	err := c.Scan(ctx, func(row int64, v columns.Cell) error {
+	err := c.Scan(ctx, func(row int64, v Value) error {
 		kind := 0
 		isRaster := func(path string) bool {
 			_, _, store := storeOf(path)
@@ -367,9 +367,9 @@ func newRowReader(ctx context.Context, f *fieldColumns, row int64) *rowReader {
 }
 
 // cell returns the cell of a column that a table may lack: null without the column, or of a sample without a file.
-func (r *rowReader) cell(c *columns.Column) columns.Cell {
+func (r *rowReader) cell(c *columns.Column) Value {
 	if c == nil || r.err != nil || r.at < 0 {
-		return columns.Cell{Null: true}
+		return Value{Null: true}
 	}
 	cell, err := c.Cell(r.ctx, r.at)
 	r.err = err

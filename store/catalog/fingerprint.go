@@ -77,7 +77,7 @@ var errOutside = errors.New("a URI outside of the folder")
 // errOutside.
 func hashBelow(ctx context.Context, f *fieldColumns, folder []byte) ([16]byte, error) {
 	sum := digest.New()
-	err := f.ofSamples(f.main).Scan(ctx, func(_ int64, c columns.Cell) error {
+	err := f.ofSamples(f.main).Scan(ctx, func(_ int64, c Value) error {
 		if !bytes.HasPrefix(c.Text, folder) && !c.Null {
 			return errOutside
 		}
@@ -88,7 +88,7 @@ func hashBelow(ctx context.Context, f *fieldColumns, folder []byte) ([16]byte, e
 }
 
 // addCell adds the record of a cell, of a string without its first bytes.
-func addCell(sum digest.Digest, kind Kind, c columns.Cell, without int) {
+func addCell(sum digest.Digest, kind Kind, c Value, without int) {
 	switch {
 	case c.Null:
 		sum.Number(math.MaxUint64)
@@ -148,7 +148,7 @@ func common(folder, s []byte) []byte {
 func sharedFolder(ctx context.Context, c *columns.Column) ([]byte, error) {
 	var folder []byte
 	found := false
-	err := c.Scan(ctx, func(_ int64, v columns.Cell) error {
+	err := c.Scan(ctx, func(_ int64, v Value) error {
 		if v.Null {
 			return nil
 		}
@@ -184,7 +184,7 @@ func hashSizes(ctx context.Context, f *fieldColumns) ([16]byte, error) {
 		sources = []*columns.Column{size}
 	}
 	for _, c := range sources {
-		err := f.ofSamples(c).Scan(ctx, func(_ int64, v columns.Cell) error {
+		err := f.ofSamples(c).Scan(ctx, func(_ int64, v Value) error {
 			switch {
 			case v.Null:
 				sum.Number(noSize)

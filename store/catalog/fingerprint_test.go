@@ -22,13 +22,13 @@ import (
 // uris is a column of strings; "" is a null. It gives every cell in the same memory.
 func uris(of []string) *columns.Column {
 	var buf bytes.Buffer
-	return columns.Map(columns.Nulls(int64(len(of))), func(row int64, _ columns.Cell) columns.Cell {
+	return columns.Map(columns.Nulls(int64(len(of))), func(row int64, _ Value) Value {
 		if of[row] == "" {
-			return columns.Cell{Null: true}
+			return Value{Null: true}
 		}
 		buf.Reset()
 		buf.WriteString(of[row])
-		return columns.Cell{Text: buf.Bytes()}
+		return Value{Text: buf.Bytes()}
 	})
 }
 

@@ -55,10 +55,10 @@ func TestFolders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, field = append(want, of), append(field, v.Text)
+			want, field = append(want, of), append(field, string(v.Text))
 		}
 		kind, err := tab.Scan(ctx, catalog.FolderColumn, func(_ int64, v catalog.Value) error {
-			scan = append(scan, v.Text)
+			scan = append(scan, string(v.Text))
 			return nil
 		})
 		same := slices.Equal(want, field) && slices.Equal(want, scan)

@@ -48,7 +48,7 @@ func use(t *testing.T, name string, b []byte, fields ...catalog.Source) {
 		for f := range tab.Fields() {
 			v, err := tab.Value(ctx, f, row)
 			kinded(t, err)
-			if v.Null && (v.Text != "" || v.Int != 0 || v.Float != 0) {
+			if v.Null && (string(v.Text) != "" || v.Int != 0 || v.Float != 0) {
 				t.Fatalf("a null of value %+v", v)
 			}
 			if tab.Kind(f) == catalog.Raster {

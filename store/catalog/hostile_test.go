@@ -161,7 +161,7 @@ func TestPageLargerThanTheCache(t *testing.T) {
 	for range 100 {
 		i := r.IntN(len(all))
 		v, err := tab.Value(t.Context(), 0, int64(i))
-		if err != nil || v.Text != all[i].Label {
+		if err != nil || string(v.Text) != all[i].Label {
 			t.Fatalf("row %d: %v, %v", i, v, err)
 		}
 	}

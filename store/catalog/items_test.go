@@ -115,8 +115,8 @@ func show(column string, v catalog.Value) string {
 		return "null"
 	case column == "datetime":
 		return time.UnixMicro(v.Int).UTC().Format(time.RFC3339Nano)
-	case v.Text != "":
-		return v.Text
+	case string(v.Text) != "":
+		return string(v.Text)
 	case v.Float != 0:
 		return fmt.Sprint(v.Float)
 	}
@@ -152,7 +152,7 @@ func TestPlainRows(t *testing.T) {
 			if err := errors.Join(err1, err2); err != nil {
 				t.Fatal(err)
 			}
-			rows = append(rows, key.Text+" "+map[bool]string{true: "null", false: fmt.Sprint(y.Int)}[y.Null])
+			rows = append(rows, string(key.Text)+" "+map[bool]string{true: "null", false: fmt.Sprint(y.Int)}[y.Null])
 		}
 		if got := strings.Join(rows, ", "); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
@@ -342,13 +342,13 @@ func sameValue(want any, v catalog.Value) bool {
 		return v.Null
 	case string:
 		at, err := time.Parse(time.RFC3339, want)
-		return !v.Null && (v.Text == want || err == nil && v.Int == at.UnixMicro())
+		return !v.Null && (string(v.Text) == want || err == nil && v.Int == at.UnixMicro())
 	case bool:
 		n := map[bool]int64{true: 1}[want]
-		number := v.Int == n && v.Float == 0 && v.Text == "" || v.Float == float64(n)
-		return !v.Null && (number || v.Text == fmt.Sprint(n))
+		number := v.Int == n && v.Float == 0 && string(v.Text) == "" || v.Float == float64(n)
+		return !v.Null && (number || string(v.Text) == fmt.Sprint(n))
 	case int:
-		return v.Int == int64(want) || v.Float == float64(want) || v.Text == string(b)
+		return v.Int == int64(want) || v.Float == float64(want) || string(v.Text) == string(b)
 	}
-	return v.Float == want || v.Text == string(b)
+	return v.Float == want || string(v.Text) == string(b)
 }

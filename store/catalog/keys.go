@@ -24,7 +24,7 @@ func (t *Table) ScanKeys(ctx context.Context, visit func(row int64, key string) 
 			return fault.WithFile(err, t.src)
 		}
 	}
-	err := columns.Pick(keys, t.order).Scan(ctx, func(row int64, c columns.Cell) error {
+	err := columns.Pick(keys, t.order).Scan(ctx, func(row int64, c Value) error {
 		key := string(c.Text)
 		if c.Null || key == "" {
 			key = rowName(tableRow(t.order, row))
@@ -61,7 +61,7 @@ func (t *Table) fileColumn(ctx context.Context) (*columns.Column, error) {
 			continue
 		}
 		first := ""
-		err = column.Scan(ctx, func(_ int64, c columns.Cell) error {
+		err = column.Scan(ctx, func(_ int64, c Value) error {
 			if first = string(c.Text); first == "" {
 				return nil
 			}

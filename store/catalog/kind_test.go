@@ -87,7 +87,7 @@ func TestPathsOfAFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, v.Text)
+		got = append(got, string(v.Text))
 	}
 	if !slices.Equal(got, []string{"mask/a.tif", "mask/b.tif"}) || tab.Kind(1) != catalog.Text {
 		t.Errorf("%q of kind %v", got, tab.Kind(1))

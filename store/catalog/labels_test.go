@@ -24,7 +24,7 @@ func labelPaths(t *testing.T, src, pattern string, o catalog.Options) (out []str
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out = append(out, value.Text); value.Null != (value.Text == "") {
+		if out = append(out, string(value.Text)); value.Null != (len(value.Text) == 0) {
 			t.Errorf("row %d: %+v", row, value)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func values(t *testing.T, table *catalog.Table, name string) (out []string) {
 	t.Helper()
 	kind, err := table.Scan(t.Context(), name, func(_ int64, v catalog.Value) error {
-		out = append(out, v.Text)
+		out = append(out, string(v.Text))
 		return nil
 	})
 	if kind == catalog.Int {
@@ -83,13 +83,14 @@ func TestNamesOfPatterns(t *testing.T) {
 			for i, file := range []string{"dem/" + want.scene, vv,
 				fmt.Sprintf("%s/%s/tiles/vh/deep/%[2]s_%[3]s_x", want.split, want.scene, want.id)} {
 				v, err := table.Value(t.Context(), i, int64(row))
-				if err != nil || !strings.HasSuffix(v.Text, file+".tif") {
+				if err != nil || !strings.HasSuffix(string(v.Text), file+".tif") {
 					t.Errorf("row %d field %d: %q, %v, want %s", row, i, v.Text, err, file)
 				}
 			}
 			id, err := table.Value(t.Context(), 3, int64(row))
 			split, _ := table.Value(t.Context(), 4, int64(row))
-			if err != nil || table.Kind(3) != catalog.Int || fmt.Sprint(id.Int) != want.id || split.Text != want.split {
+			if err != nil || table.Kind(3) != catalog.Int || fmt.Sprint(id.Int) != want.id ||
+				string(split.Text) != want.split {
 				t.Errorf("row %d: id %v of kind %v, split %q, %v", row, id.Int, table.Kind(3), split.Text, err)
 			}
 		}

@@ -350,7 +350,7 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 	if len(paths) == 0 {
 		return t.noneMatches(ctx, s, folder, strings.TrimPrefix(text, folder), columns.Paths(found.Paths), 0)
 	}
-	t.fields[i].main = columns.Map(columns.Paths(append(paths, "")), func(_ int64, c columns.Cell) columns.Cell {
+	t.fields[i].main = columns.Map(columns.Paths(append(paths, "")), func(_ int64, c Value) Value {
 		c.Null = len(c.Text) == 0
 		return c
 	})
@@ -373,7 +373,7 @@ func (m *matched) take(s Source, path string, row int64) (ok bool, err error) {
 func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns.Column, shared int,
 	expected int64) error {
 	m.Keys, m.Rows = make([]string, 0, expected), make([]int64, 0, expected)
-	err := uris.Scan(ctx, func(row int64, v columns.Cell) error {
+	err := uris.Scan(ctx, func(row int64, v Value) error {
 		path := t.below(string(v.Text), shared)
 		if t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
 			return nil
@@ -399,7 +399,7 @@ func (t *Table) noneMatches(ctx context.Context, s Source, folder, pattern strin
 		return err
 	}
 	noun, way := t.noun(), ""
-	err = uris.Scan(ctx, func(_ int64, c columns.Cell) error {
+	err = uris.Scan(ctx, func(_ int64, c Value) error {
 		path := t.below(string(c.Text), shared)
 		_, ok, err := patterns[0].Match(path, nil)
 		if ok && way == "" {
@@ -422,7 +422,7 @@ func (t *Table) noneMatches(ctx context.Context, s Source, folder, pattern strin
 func (t *Table) otherEnding(ctx context.Context, name string, uris *columns.Column, shared int) (found string,
 	err error) {
 	stem, _ := strings.CutSuffix(name, path.Ext(name))
-	err = uris.Scan(ctx, func(_ int64, c columns.Cell) error {
+	err = uris.Scan(ctx, func(_ int64, c Value) error {
 		other := t.below(string(c.Text), shared)
 		if strings.TrimSuffix(other, path.Ext(other)) == stem && magic.Named(other).Class.Pixels() {
 			found = other

@@ -119,7 +119,7 @@ func TestPartnersOfSamples(t *testing.T) {
 					"o/" + date + ".tif"} {
 					v, err := tab.Value(t.Context(), field, int64(row))
 					if there := field < 3 || others[date]; err != nil || v.Null == there || there &&
-						strings.TrimPrefix(v.Text, dir+"/") != want {
+						strings.TrimPrefix(string(v.Text), dir+"/") != want {
 						t.Errorf("%s, row %d: %+v, %v, want %s", what, row, v, err, want)
 					} else if _, err := tab.Asset(t.Context(), field, int64(row)); !there &&
 						fault.KindOf(err) != fault.NotFound {

@@ -106,16 +106,16 @@ func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]boo
 			continue // a CRS that is not known may be the same
 		}
 		isBound := slices.Contains(boundNames[:], name)
-		look := func(row int64, c columns.Cell) crs.Point {
+		look := func(row int64, c Value) crs.Point {
 			boundless[row] = boundless[row] || isBound && (c.Null || !finite(c.Float))
 			return signature(c, boundless[row])
 		}
-		err := first.ofSamples(a).Scan(ctx, func(row int64, c columns.Cell) error {
+		err := first.ofSamples(a).Scan(ctx, func(row int64, c Value) error {
 			held[row] = look(row, c)
 			return nil
 		})
 		if err == nil {
-			err = other.ofSamples(b).Scan(ctx, func(row int64, c columns.Cell) error {
+			err = other.ofSamples(b).Scan(ctx, func(row int64, c Value) error {
 				suspects[row] = look(row, c) != held[row] || suspects[row]
 				return nil
 			})
@@ -133,7 +133,7 @@ var unlike = crs.Point{math.NaN(), math.NaN()}
 // signature returns numbers that two rasters at one place share, of a cell of one of the columns that say where they
 // are. The parameters of a CRS have none, nor has the transform of a rotated raster or, by boundless, of one without
 // bounds: then transforms and sizes together say how they lie.
-func signature(c columns.Cell, boundless bool) crs.Point {
+func signature(c Value, boundless bool) crs.Point {
 	transform := columns.Transform(c)
 	switch {
 	case len(c.Text) > 0:

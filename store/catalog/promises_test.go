@@ -48,7 +48,7 @@ func valuesOf(t *testing.T, table *catalog.Table, field int) (values []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values = append(values, v.Text)
+		values = append(values, string(v.Text))
 		if table.Kind(field) == catalog.Int {
 			values[row] = fmt.Sprint(v.Int)
 		} else if table.Kind(field) == catalog.Float {
@@ -187,7 +187,8 @@ func TestMaybe(t *testing.T) {
 		t.Errorf("a column that lacks: %s", got)
 	}
 	v, err := table.Value(t.Context(), 2, 0)
-	if want := []catalog.Value{{Text: "a"}, {Text: "b"}}; err != nil || !reflect.DeepEqual(v.List, want) {
+	want := []catalog.Value{{Text: []byte("a")}, {Text: []byte("b")}}
+	if err != nil || !reflect.DeepEqual(v.List, want) {
 		t.Errorf("a list: %+v, %v", v, err)
 	}
 	beside := folder.Open(t, dir, catalog.Options{}, catalog.Source{Field: "image", Pattern: "{id}.tif"},

@@ -124,7 +124,7 @@ func (t *Table) expand(ctx context.Context, more []string) error {
 		if t.fields[i].kind != Raster {
 			continue
 		}
-		err := t.values(i).Scan(ctx, func(_ int64, c columns.Cell) error {
+		err := t.values(i).Scan(ctx, func(_ int64, c Value) error {
 			if c.Null {
 				return nil
 			}
@@ -233,7 +233,7 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 			if err != nil {
 				return err
 			}
-			file, _, _ := storeOf(value.Text)
+			file, _, _ := storeOf(string(value.Text))
 			uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, file))
 			if err != nil {
 				return err

@@ -156,13 +156,13 @@ func TestNamesOfRows(t *testing.T) {
 // TestSides: the sides of a raster that a cell may have. A query has at most 2^31-1 rows.
 func TestSides(t *testing.T) {
 	for _, c := range []struct {
-		cell columns.Cell
+		cell Value
 		want int32
 	}{
-		{columns.Cell{Int: 5}, 5}, {columns.Cell{Null: true}, 0}, {columns.Cell{Int: 1}, 1},
-		{columns.Cell{}, 0},
-		{columns.Cell{Int: -1}, 0}, {columns.Cell{Int: 1 << 30}, 1 << 30}, {columns.Cell{Int: 1<<30 + 1}, 0},
-		{columns.Cell{Int: 1<<32 + 1}, 0}, {columns.Cell{Int: 1<<31 - 1}, 0},
+		{Value{Int: 5}, 5}, {Value{Null: true}, 0}, {Value{Int: 1}, 1},
+		{Value{}, 0},
+		{Value{Int: -1}, 0}, {Value{Int: 1 << 30}, 1 << 30}, {Value{Int: 1<<30 + 1}, 0},
+		{Value{Int: 1<<32 + 1}, 0}, {Value{Int: 1<<31 - 1}, 0},
 	} {
 		if got := side(c.cell); got != c.want {
 			t.Errorf("%+v: %d", c.cell, got)

@@ -64,7 +64,7 @@ func (l *Listing) join(ctx context.Context) error {
 		return fault.New(fault.Unsupported, "column "+on, "holds floats, which cannot name files")
 	}
 	keys := make([]string, l.table.Rows())
-	err = column.Scan(ctx, func(row int64, v columns.Cell) error {
+	err = column.Scan(ctx, func(row int64, v catalog.Value) error {
 		switch {
 		case v.Null:
 		case column.Kind == catalog.Int:
@@ -169,7 +169,7 @@ func pathColumn(tab *columns.Table, s catalog.Source, taken map[string]bool) (*c
 func (l *Listing) namedIn(ctx context.Context, column *columns.Column, field, table string, dir home,
 	lacks []bool) ([]namedFile, error) {
 	files, folder := make([]namedFile, len(lacks)), listing.Folder(table)
-	err := column.Scan(ctx, func(row int64, cell columns.Cell) error {
+	err := column.Scan(ctx, func(row int64, cell catalog.Value) error {
 		if cell.Null || len(cell.Text) == 0 {
 			if lacks[row] = true; l.o.DropIncomplete {
 				return nil
@@ -225,7 +225,7 @@ func (l *Listing) addColumns(leave func(name string) bool) error {
 // row -1 they are null. It returns their size in bytes.
 func (l *Listing) appendAdded(out parquet.Row, first int, row int64) (_ parquet.Row, size int, _ error) {
 	for k, c := range l.added {
-		cell := columns.Cell{Null: true}
+		cell := catalog.Value{Null: true}
 		if row >= 0 {
 			var err error
 			if cell, err = c.Cell(context.Background(), row); err != nil {
@@ -242,8 +242,8 @@ func (l *Listing) appendAdded(out parquet.Row, first int, row int64) (_ parquet.
 
 // appendCell appends the values of a cell of column number k. Their levels are the levels of the nodes of
 // addColumns.
-func appendCell(out parquet.Row, c *columns.Column, cell columns.Cell, k int) parquet.Row {
-	cells, above := []columns.Cell{cell}, 0 // levels above the value
+func appendCell(out parquet.Row, c *columns.Column, cell catalog.Value, k int) parquet.Row {
+	cells, above := []catalog.Value{cell}, 0 // levels above the value
 	switch {
 	case !c.Kind.IsList() || cell.Null:
 	case len(cell.List) == 0:
@@ -290,7 +290,7 @@ func nodeOf(c *columns.Column) parquet.Node {
 }
 
 // valueOf returns a cell that is not null, for the node of its column.
-func valueOf(cell columns.Cell, c *columns.Column) parquet.Value {
+func valueOf(cell catalog.Value, c *columns.Column) parquet.Value {
 	switch {
 	case c.Unit == columns.Day:
 		return parquet.Int32Value(int32(cell.Int))

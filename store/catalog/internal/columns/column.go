@@ -12,27 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/texts"
 )
 
-// Cell is a Value whose string is bytes, which the caller must not change.
-type Cell struct {
-	Int   int64
-	Float float64
-	Text  []byte
-	List  []Cell // not nil of a list, unless it is null
-	Null  bool
-}
-
-// Value copies the cell.
-func (c Cell) Value() column.Value {
-	v := column.Value{Int: c.Int, Float: c.Float, Text: string(c.Text), Null: c.Null}
-	if c.List != nil {
-		v.List = make([]column.Value, len(c.List))
-	}
-	for i, element := range c.List {
-		v.List[i] = element.Value()
-	}
-	return v
-}
-
 // Column is one column of a table. It is safe for concurrent use.
 type Column struct {
 	Kind column.Kind
@@ -43,8 +22,8 @@ type Column struct {
 	Bytes, Opaque bool
 
 	rows int64
-	cell func(ctx context.Context, row int64) (Cell, error)
-	scan func(ctx context.Context, visit func(row int64, c Cell) error) error // nil: cell by cell
+	cell func(ctx context.Context, row int64) (column.Value, error)
+	scan func(ctx context.Context, visit func(row int64, c column.Value) error) error // nil: cell by cell
 
 	// Of columns of Parquet files, without lists, by file; and where the cell of a row is.
 	leaves []leaf
@@ -52,14 +31,14 @@ type Column struct {
 }
 
 // Cell returns a row's cell.
-func (c *Column) Cell(ctx context.Context, row int64) (Cell, error) { return c.cell(ctx, row) }
+func (c *Column) Cell(ctx context.Context, row int64) (column.Value, error) { return c.cell(ctx, row) }
 
 // Rows returns the number of rows.
 func (c *Column) Rows() int64 { return c.rows }
 
 // Scan visits the cells of all rows in order, without keeping them in a cache. An error of visit ends it and is
 // returned.
-func (c *Column) Scan(ctx context.Context, visit func(row int64, c Cell) error) error {
+func (c *Column) Scan(ctx context.Context, visit func(row int64, c column.Value) error) error {
 	if c.scan != nil {
 		return c.scan(ctx, visit)
 	}
@@ -127,21 +106,23 @@ func (c *Column) Count(ctx context.Context, counter *paged.Counter, row int64) (
 // InMemory returns the column of integers, timestamps, floats or strings, or of lists of these, that are in memory.
 func InMemory(values *tables.Vector) *Column {
 	c := &Column{Kind: column.Int, rows: int64(values.Len())}
-	set := func(cell *Cell, i int) { cell.Int = values.Int(i) }
+	set := func(cell *column.Value, i int) { cell.Int = values.Int(i) }
 	switch values.Kind() {
 	case tables.String:
-		c.Kind, set = column.Text, func(cell *Cell, i int) { cell.Text = values.Bytes(i) }
+		c.Kind, set = column.Text, func(cell *column.Value, i int) { cell.Text = values.Bytes(i) }
 	case tables.Float64:
-		c.Kind, set = column.Float, func(cell *Cell, i int) { cell.Float = values.Float(i) }
+		c.Kind, set = column.Float, func(cell *column.Value, i int) { cell.Float = values.Float(i) }
 	case tables.Timestamp:
 		c.Unit = time.Microsecond
 	case tables.List:
 		heldLists(c, values)
 		return c
 	}
-	c.cell = func(_ context.Context, row int64) (Cell, error) {
-		cell := Cell{Null: values.Null(int(row))}
-		set(&cell, int(row))
+	c.cell = func(_ context.Context, row int64) (column.Value, error) {
+		cell := column.Value{Null: values.Null(int(row))}
+		if !cell.Null {
+			set(&cell, int(row))
+		}
 		return cell, nil
 	}
 	return c
@@ -149,63 +130,50 @@ func InMemory(values *tables.Vector) *Column {
 
 // Of returns the column of the values that are in memory otherwise.
 func Of(kind column.Kind, unit time.Duration, rows int64, value func(row int64) column.Value) *Column {
-	return &Column{Kind: kind, Unit: unit, rows: rows, cell: func(_ context.Context, row int64) (Cell, error) {
-		return cellOf(value(row)), nil
+	return &Column{Kind: kind, Unit: unit, rows: rows, cell: func(_ context.Context, row int64) (column.Value, error) {
+		return value(row), nil
 	}}
-}
-
-// cellOf is the opposite of Cell.Value.
-func cellOf(v column.Value) Cell {
-	cell := Cell{Int: v.Int, Float: v.Float, Text: []byte(v.Text), Null: v.Null}
-	if v.List != nil {
-		cell.List = make([]Cell, len(v.List))
-	}
-	for i, element := range v.List {
-		cell.List[i] = cellOf(element)
-	}
-	return cell
 }
 
 // Paths is the column of the paths of a listing.
 func Paths(paths []string) *Column {
-	return &Column{Kind: column.Text, rows: int64(len(paths)), cell: func(_ context.Context, row int64) (Cell, error) {
-		return Cell{Text: []byte(paths[row])}, nil
-	}}
+	return Of(column.Text, 0, int64(len(paths)), func(row int64) column.Value {
+		return column.Value{Text: []byte(paths[row])}
+	})
 }
 
 // Nulls is a column of so many rows without a value.
 func Nulls(rows int64) *Column {
-	return &Column{Kind: column.Text, rows: rows, cell: func(context.Context, int64) (Cell, error) {
-		return Cell{Null: true}, nil
-	}}
+	return Of(column.Text, 0, rows, func(int64) column.Value { return column.Value{Null: true} })
 }
 
 // Map returns a column of strings: what convert returns for the cells of another column.
-func Map(c *Column, convert func(row int64, c Cell) Cell) *Column {
+func Map(c *Column, convert func(row int64, c column.Value) column.Value) *Column {
 	return &Column{
 		Kind: column.Text, rows: c.rows,
-		cell: func(ctx context.Context, row int64) (Cell, error) {
+		cell: func(ctx context.Context, row int64) (column.Value, error) {
 			cell, err := c.Cell(ctx, row)
 			return convert(row, cell), err
 		},
-		scan: func(ctx context.Context, visit func(int64, Cell) error) error {
-			return c.Scan(ctx, func(row int64, cell Cell) error { return visit(row, convert(row, cell)) })
+		scan: func(ctx context.Context, visit func(int64, column.Value) error) error {
+			return c.Scan(ctx, func(row int64, cell column.Value) error { return visit(row, convert(row, cell)) })
 		},
 	}
 }
 
 // Join returns a column of strings: what text returns for the cells of other columns with as many rows.
-func Join(from []*Column, text func(cells []Cell) Cell) *Column {
-	return &Column{Kind: column.Text, rows: from[0].rows, cell: func(ctx context.Context, row int64) (Cell, error) {
-		cells := make([]Cell, len(from))
+func Join(from []*Column, text func(cells []column.Value) column.Value) *Column {
+	cell := func(ctx context.Context, row int64) (column.Value, error) {
+		cells := make([]column.Value, len(from))
 		for i, c := range from {
 			var err error
 			if cells[i], err = c.Cell(ctx, row); err != nil {
-				return Cell{}, err
+				return column.Value{}, err
 			}
 		}
 		return text(cells), nil
-	}}
+	}
+	return &Column{Kind: column.Text, rows: from[0].rows, cell: cell}
 }
 
 // Pick returns the rows at of a column, in their order, null for -1; the column itself of nil, and nil of no column.
@@ -214,9 +182,9 @@ func Pick(c *Column, at []int64) *Column {
 		return c
 	}
 	return &Column{Kind: c.Kind, Unit: c.Unit, rows: int64(len(at)),
-		cell: func(ctx context.Context, row int64) (Cell, error) {
+		cell: func(ctx context.Context, row int64) (column.Value, error) {
 			if at[row] < 0 {
-				return Cell{Null: true}, nil
+				return column.Value{Null: true}, nil
 			}
 			return c.Cell(ctx, at[row])
 		}}
@@ -225,7 +193,7 @@ func Pick(c *Column, at []int64) *Column {
 // Folders returns the column of the names of the folders that hold the files of a column of paths or URIs: "forest"
 // of "eurosat/forest/1.tif", "" of "1.tif".
 func Folders(paths *Column) *Column {
-	return Map(paths, func(_ int64, c Cell) Cell {
+	return Map(paths, func(_ int64, c column.Value) column.Value {
 		c.Text = texts.FolderOf(c.Text)
 		return c
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
@@ -82,7 +83,7 @@ func TestTimesOfShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	err = c.Scan(t.Context(), func(row int64, scanned columns.Cell) error {
+	err = c.Scan(t.Context(), func(row int64, scanned column.Value) error {
 		cell, err := c.Cell(t.Context(), row)
 		list, listErr := lists.Cell(t.Context(), row)
 		if err = errors.Join(err, listErr); err != nil {

@@ -50,7 +50,7 @@ func Vector(ctx context.Context, c *Column) (*tables.Vector, error) {
 	var data []byte
 	offs, charged := []uint32{0}, 0
 	nulls := make([]bool, c.rows)
-	err := c.Scan(ctx, func(row int64, cell Cell) error {
+	err := c.Scan(ctx, func(row int64, cell column.Value) error {
 		nulls[row] = cell.Null
 		switch {
 		case c.Kind == column.Int:

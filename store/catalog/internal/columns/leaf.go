@@ -69,17 +69,17 @@ func (l *leaf) elements(name string) (*Column, error) {
 }
 
 // cellAt returns the cell in a row of the file.
-func (l *leaf) cellAt(ctx context.Context, row int64) (Cell, error) {
+func (l *leaf) cellAt(ctx context.Context, row int64) (column.Value, error) {
 	values, i, err := l.Value(ctx, l.number, row)
 	if err != nil {
-		return Cell{}, err
+		return column.Value{}, err
 	}
 	return l.cellOf(values, i, row)
 }
 
 // listAt returns the list in a row of the file.
-func (l *leaf) listAt(ctx context.Context, row int64) (Cell, error) {
-	list := []Cell{}
+func (l *leaf) listAt(ctx context.Context, row int64) (column.Value, error) {
+	list := []column.Value{}
 	null, err := l.List(ctx, l.number, row, func(v *parquet.Values, i int) error {
 		cell, err := l.cellOf(v, i, row)
 		if list = append(list, cell); err == nil && len(list) > texts.MaxList {
@@ -88,32 +88,32 @@ func (l *leaf) listAt(ctx context.Context, row int64) (Cell, error) {
 		return err
 	})
 	if null || err != nil {
-		return Cell{Null: null}, err
+		return column.Value{Null: null}, err
 	}
-	return Cell{List: list}, nil
+	return column.Value{List: list}, nil
 }
 
 // cellOf returns value i as the cell of a row. Files that one program wrote may have timestamps in several units: all
 // become microseconds. Of nanoseconds the part below is cut, and what 64 bits do not hold becomes the nearest that they
 // hold.
-func (l *leaf) cellOf(v *parquet.Values, i int, row int64) (Cell, error) {
+func (l *leaf) cellOf(v *parquet.Values, i int, row int64) (column.Value, error) {
 	if v.Null(i) {
-		return Cell{Null: true}, nil
+		return column.Value{Null: true}, nil
 	}
 	switch l.kind {
 	case column.Text:
-		return Cell{Text: v.Raw(i)}, nil
+		return column.Value{Text: v.Raw(i)}, nil
 	case column.Float:
-		return Cell{Float: v.Float(i)}, nil
+		return column.Value{Float: v.Float(i)}, nil
 	}
 	n, ok := v.Int(i)
 	if !ok {
-		return Cell{}, fault.New(fault.Unsupported, l.part(row), "a number above the largest signed one")
+		return column.Value{}, fault.New(fault.Unsupported, l.part(row), "a number above the largest signed one")
 	}
 	if l.unit != 0 {
 		n, _ = tables.Microseconds(n, l.unit)
 	}
-	return Cell{Int: n}, nil
+	return column.Value{Int: n}, nil
 }
 
 // part names a row for errors.
@@ -122,7 +122,7 @@ func (l *leaf) part(row int64) string {
 }
 
 // scan visits the cells, page by page.
-func (l *leaf) scan(ctx context.Context, visit func(int64, Cell) error) error {
+func (l *leaf) scan(ctx context.Context, visit func(int64, column.Value) error) error {
 	return l.Each(ctx, l.number, paged.Scan{}, func(first int64, decode paged.Decode) error {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -16,7 +16,7 @@ func TooLong(part string) error {
 }
 
 // Transform returns the six numbers of a cell of a column of lists, or nil if it has others.
-func Transform(c Cell) *[6]float64 {
+func Transform(c column.Value) *[6]float64 {
 	if len(c.List) != 6 {
 		return nil
 	}
@@ -35,11 +35,11 @@ func heldLists(c *Column, values *tables.Vector) {
 	child, offs := values.Offsets()
 	elements := InMemory(child)
 	c.Kind = elements.Kind | column.List
-	c.cell = func(ctx context.Context, row int64) (cell Cell, err error) {
+	c.cell = func(ctx context.Context, row int64) (cell column.Value, err error) {
 		if values.Null(int(row)) {
-			return Cell{Null: true}, nil
+			return column.Value{Null: true}, nil
 		}
-		cell.List = make([]Cell, offs[row+1]-offs[row])
+		cell.List = make([]column.Value, offs[row+1]-offs[row])
 		for i := range cell.List {
 			if cell.List[i], err = elements.cell(ctx, int64(offs[row])+int64(i)); err != nil {
 				return cell, err

@@ -219,7 +219,7 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		file, in := t.find(row)
 		return &leaves[file], in
 	}
-	out.cell = func(ctx context.Context, row int64) (Cell, error) {
+	out.cell = func(ctx context.Context, row int64) (column.Value, error) {
 		leaf, in := out.place(row)
 		cell, err := cellAt(leaf, ctx, in)
 		return cell, fault.WithFile(err, leaf.Name)
@@ -228,9 +228,9 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		return out, nil // scanned cell by cell, as a list may go on in the next page
 	}
 	out.leaves = leaves
-	out.scan = func(ctx context.Context, visit func(int64, Cell) error) error {
+	out.scan = func(ctx context.Context, visit func(int64, column.Value) error) error {
 		for i := range leaves {
-			err := leaves[i].scan(ctx, func(row int64, c Cell) error { return visit(t.begins[i]+row, c) })
+			err := leaves[i].scan(ctx, func(row int64, c column.Value) error { return visit(t.begins[i]+row, c) })
 			if err != nil {
 				return fault.WithFile(err, leaves[i].Name)
 			}
