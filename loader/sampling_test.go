@@ -36,13 +36,13 @@ type fakeColumn struct {
 	unit   time.Duration
 }
 
-func (t *fakeTable) column(_ context.Context, name string) (rows.Column, error) {
+func (t *fakeTable) column(_ context.Context, name string) (*rows.Column, error) {
 	c, ok := t.columns[name]
 	if !ok {
-		return rows.Column{}, fault.New(fault.NotFound, "table", "no column %q", name)
+		return nil, fault.New(fault.NotFound, "table", "no column %q", name)
 	}
-	return rows.Column{Kind: c.kind, Unit: c.unit,
-		Scan: func(_ context.Context, visit func(int64, catalog.Value) error) error {
+	return &rows.Column{Kind: c.kind, Unit: c.unit, Rows: int64(len(c.values)),
+		Each: func(_ context.Context, visit func(int64, catalog.Value) error) error {
 			for i, v := range c.values {
 				if err := visit(int64(i), v); err != nil {
 					return err

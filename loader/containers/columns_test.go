@@ -80,7 +80,7 @@ func TestRecords(t *testing.T) {
 	var want []byte
 	h := digest.New()
 	add := func(k catalog.Kind, v catalog.Value, record []byte) {
-		addValue(h, k, v)
+		v.Hash(h, k)
 		want = append(want, record...)
 	}
 	add(catalog.Int, catalog.Value{Int: -3}, number(number(nil, 8), math.MaxUint64-2))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/geometries"
 	"github.com/chaski-eo/chaski/internal/digest"
@@ -65,7 +66,7 @@ type fieldPlace struct {
 	kind   catalog.Kind
 	level  int
 	rows   []int32        // the row of that level for each sample; -1 if the sample has none. See Container.row
-	value  *tables.Vector // the values of a metadata column; nil for rasters and their paths
+	value  *column.Column // the values of a metadata column; nil for rasters and their paths
 	header *taco.Headers  // nil if the headers of the files are read
 	ground *ground        // the columns of the places of rasters that have a header there; nil without
 	files  *fileSequence  // in place of rows, for rasters that are several files; nil for others
@@ -230,79 +231,20 @@ func (c *Container) value(ctx context.Context, member *fieldPlace, row int64) (c
 		e, err := c.set.Entry(ctx, member.level, int(entry))
 		return catalog.Value{Text: []byte(e.Path)}, err
 	}
-	return valueOf(member.value, int(entry)), nil
-}
-
-// kindOf returns the kind in which a loader hands out the values of a column. Types without one,
-// such as structs and lists of lists, are fault.Unsupported.
-func kindOf(name string, t tables.Type) (catalog.Kind, error) {
-	switch t.Kind {
-	case tables.List:
-		if kind, err := kindOf(name, *t.Elem); err == nil && !kind.IsList() {
-			return kind | catalog.List, nil
-		}
-	case tables.Bool, tables.Int64, tables.Uint64, tables.Timestamp, tables.Date, tables.Time:
-		return catalog.Int, nil
-	case tables.Float64:
-		return catalog.Float, nil
-	case tables.String:
-		return catalog.Text, nil
-	}
-	return 0, fault.New(fault.Unsupported, "column "+name,
-		"holds values of type %v, which a metadata column cannot have", t)
-}
-
-// valueOf returns the value of row i of a column. Timestamps are microseconds since 1970, dates are
-// days since 1970.
-func valueOf(v *tables.Vector, i int) catalog.Value {
-	if v.Null(i) {
-		return catalog.Value{Null: true}
-	}
-	switch v.Kind() {
-	case tables.Float64:
-		return catalog.Value{Float: v.Float(i)}
-	case tables.String:
-		return catalog.Value{Text: v.Bytes(i)}
-	case tables.List:
-		child, lo, hi := v.List(i)
-		list := make([]catalog.Value, 0, hi-lo)
-		for k := lo; k < hi; k++ {
-			list = append(list, valueOf(child, k))
-		}
-		return catalog.Value{List: list}
-	}
-	return catalog.Value{Int: v.Int(i)}
+	return member.value.Cell(ctx, int64(entry))
 }
 
 // columnAt implements rows.Table.Column. name is a column of level 0, or "PATH@COLUMN" for the column of the
 // rows that a path leads to. Samples without such a row have null.
-func (c *Container) columnAt(ctx context.Context, name string) (rows.Column, error) {
+func (c *Container) columnAt(ctx context.Context, name string) (*rows.Column, error) {
 	member, err := c.valueMember(ctx, name)
 	if err == nil && member.kind.IsList() {
 		err = fault.New(fault.Unsupported, "column "+name, "holds lists")
 	}
 	if err != nil {
-		return rows.Column{}, fault.WithFile(err, c.src.Source)
+		return nil, fault.WithFile(err, c.src.Source)
 	}
-	unit := map[tables.Kind]time.Duration{tables.Date: 24 * time.Hour, tables.Timestamp: time.Microsecond}
-	scan := func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-		for row, place := range member.rows {
-			v := catalog.Value{Null: true}
-			if place >= 0 {
-				v = valueOf(member.value, int(place))
-			}
-			if err := visit(int64(row), v); err != nil {
-				return err
-			}
-			// One check in 4,096 rows, so a scan of a million rows can be cancelled without a
-			// check for each row.
-			if row%4096 == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-		}
-		return nil
-	}
-	return rows.Column{Kind: member.kind, Unit: unit[member.value.Kind()], Scan: scan}, nil
+	return column.Pick(member.value, member.rows), nil
 }
 
 // centroids reads a column of centroids of level 0: points in well-known
@@ -552,7 +494,11 @@ func (c *Container) hash(ctx context.Context) error {
 			case place < 0:
 				hasher.Number(math.MaxUint64)
 			case member.value != nil:
-				addValue(hasher, member.kind, valueOf(member.value, place))
+				value, err := member.value.Cell(ctx, int64(place))
+				if err != nil {
+					return err
+				}
+				value.Hash(hasher, member.kind)
 			case member.kind != catalog.Raster: // paths as strings
 				hasher.Record(nil)
 			default:
@@ -569,27 +515,6 @@ func (c *Container) hash(ctx context.Context) error {
 	}
 	c.print = hasher.Hex()
 	return nil
-}
-
-// addValue adds a value as a record; null has the length 2^64-1, which no record has.
-func addValue(h digest.Digest, k catalog.Kind, v catalog.Value) {
-	switch {
-	case v.Null:
-		h.Number(math.MaxUint64)
-	case k.IsList():
-		h.Number(uint64(len(v.List)))
-		for _, element := range v.List {
-			addValue(h, k.Elem(), element)
-		}
-	case k == catalog.Int:
-		h.Number(8)
-		h.Number(uint64(v.Int))
-	case k == catalog.Float:
-		h.Number(8)
-		h.Number(math.Float64bits(v.Float))
-	default:
-		h.Record(v.Text)
-	}
 }
 
 // selectSamples sets rows as selector does. It returns the rows of level 0 that remain or, after a condition with a

@@ -251,19 +251,30 @@ func TestValues(t *testing.T) {
 	}{{number, catalog.Int}, {tables.Type{Kind: tables.Bool}, catalog.Int},
 		{tables.Type{Kind: tables.Date}, catalog.Int}, {tables.Type{Kind: tables.Float64}, catalog.Float},
 		{text, catalog.Text}, {list(number), catalog.Int | column.List}, {list(text), catalog.Text | column.List}} {
-		if kind, err := kindOf("x", c.of); err != nil || kind != c.kind {
-			t.Errorf("%v is %v, %v; want %v", c.of, kind, err, c.kind)
+		if made, err := tables.NewNulls(c.of, 1).Column("x"); err != nil || made.Kind != c.kind {
+			t.Errorf("%v is %v, %v; want %v", c.of, made, err, c.kind)
 		}
 	}
 	group := tables.Type{Kind: tables.Struct}
 	for _, of := range []tables.Type{list(list(number)), group, list(group)} {
-		if kind, err := kindOf("x", of); fault.KindOf(err) != fault.Unsupported {
-			t.Errorf("%v is %v, %v", of, kind, err)
+		if made, err := tables.NewNulls(of, 1).Column("x"); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%v is %v, %v", of, made, err)
 		}
 	}
 	ints := tables.NewInts(number, []int64{4, 5, 6}, []bool{false, true, false})
 	lists := tables.NewList(ints, []uint32{0, 2, 3}, nil)
 	halves := tables.NewFloats(tables.Type{Kind: tables.Float64}, []float64{.5}, nil)
+	valueOf := func(v *tables.Vector, row int64) catalog.Value {
+		made, err := v.Column("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := made.Cell(t.Context(), row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
 	got, err := json.Marshal([]catalog.Value{valueOf(ints, 2), valueOf(ints, 1),
 		valueOf(tables.NewStrings([]string{"a"}, nil), 0), valueOf(halves, 0), valueOf(lists, 0), valueOf(lists, 1)})
 	want, werr := json.Marshal([]catalog.Value{{Int: 6}, {Null: true}, {Text: []byte("a")}, {Float: .5},

@@ -228,7 +228,11 @@ func TestEndOfScans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found.c.fields = []fieldPlace{{kind: catalog.Int, value: ranks, rows: make([]int32, 12)}}
+	values, err := ranks.Column("rank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found.c.fields = []fieldPlace{{kind: catalog.Int, value: values, rows: make([]int32, 12)}}
 	for looks := range 2 {
 		if err := found.c.hash(&ending{t.Context(), looks}); !errors.Is(err, context.Canceled) {
 			t.Errorf("a fingerprint, cancelled when asked the %d. time: %v", looks+1, err)

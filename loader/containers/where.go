@@ -224,11 +224,15 @@ func (c *Container) valueMember(ctx context.Context, name string) (fieldPlace, e
 func (c *Container) column(ctx context.Context, level int, rows []int32, name string) (fieldPlace, error) {
 	made := fieldPlace{level: level, rows: rows}
 	table, err := c.set.Level(ctx, level)
-	if err == nil {
-		made.value, err = table.Column(ctx, name)
+	if err != nil {
+		return made, err
 	}
-	if err == nil {
-		made.kind, err = kindOf(name, made.value.Type())
+	values, err := table.Column(ctx, name)
+	if err != nil {
+		return made, err
+	}
+	if made.value, err = values.Column(name); err == nil {
+		made.kind = made.value.Kind
 	}
 	return made, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store"
@@ -131,7 +132,15 @@ func (d *arrays) table() (*Table, error) {
 		Close: func() error { return nil },
 		ID:    func(_ context.Context, row int64) (string, error) { return d.name(row), nil },
 		ScanIDs: func(ctx context.Context, visit func(row int64, id string) error) error {
-			return d.each(ctx, func(row int64) error { return visit(row, d.name(row)) })
+			for row := range max(d.n, 0) {
+				if row%4096 == 0 && ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err := visit(row, d.name(row)); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 	if own, ok := d.group.(store.Fingerprinted); ok {
@@ -146,8 +155,8 @@ func (d *arrays) table() (*Table, error) {
 // field returns a field of the dataset.
 func (d *arrays) field(f *arrayField) Field {
 	if f.labels != nil {
-		return Field{Kind: f.labels.Kind(),
-			Value: func(_ context.Context, row int64) (catalog.Value, error) { return f.labels.Value(row), nil }}
+		values := labelColumn(f.labels)
+		return Field{Kind: values.Kind, Value: values.Cell}
 	}
 	grid, about := f.raster.Grid(), f.raster.About()
 	return Field{
@@ -182,23 +191,19 @@ func (d *arrays) name(row int64) string {
 }
 
 // column implements Table.Column.
-func (d *arrays) column(ctx context.Context, name string) (Column, error) {
+func (d *arrays) column(ctx context.Context, name string) (*Column, error) {
 	coordinates, isN := d.coordinates(), name == "n"
 	if coordinates != nil {
 		axis := coordinates.Axis()
 		isN = axis != "" && (isN || name == axis)
 	}
 	if isN {
-		scan := func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-			return d.each(ctx, func(row int64) error {
-				v := catalog.Value{Int: row}
-				if coordinates != nil {
-					v.Int, _ = coordinates.Coordinate(row)
-				}
-				return visit(row, v)
-			})
-		}
-		return Column{Kind: catalog.Int, Scan: scan}, nil
+		return column.Of(catalog.Int, 0, max(d.n, 0), func(row int64) (v catalog.Value) {
+			if v.Int = row; coordinates != nil {
+				v.Int, _ = coordinates.Coordinate(row)
+			}
+			return v
+		}), nil
 	}
 	labels, err := d.group.Labels(ctx, name)
 	if err == nil && labels.Len() != d.n {
@@ -209,26 +214,13 @@ func (d *arrays) column(ctx context.Context, name string) (Column, error) {
 		labels, err = labels.Scalars()
 	}
 	if err != nil {
-		return Column{}, err
+		return nil, err
 	}
-	scan := func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-		return d.each(ctx, func(row int64) error { return visit(row, labels.Value(row)) })
-	}
-	return Column{Kind: labels.Kind(), Unit: labels.Unit(), Scan: scan}, nil
+	return labelColumn(labels), nil
 }
 
-// each visits all rows until an error.
-func (d *arrays) each(ctx context.Context, visit func(row int64) error) error {
-	for row := range max(d.n, 0) {
-		if row%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err := visit(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// labelColumn returns labels as a column.
+func labelColumn(l store.Labels) *Column { return column.Of(l.Kind(), l.Unit(), l.Len(), l.Value) }
 
 // Image returns the one image of a store of arrays. Several are an error.
 func Image(ctx context.Context, kind store.Arrays, path string, o resources.Options) (catalog.Asset, error) {

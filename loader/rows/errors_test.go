@@ -111,7 +111,7 @@ func TestErrorsEndAScan(t *testing.T) {
 		}
 	}
 	broken := inMemory(2, 0, nil)
-	broken.Column = func(context.Context, string) (Column, error) { return Column{}, stop }
+	broken.Column = func(context.Context, string) (*Column, error) { return nil, stop }
 	if times, err := Times(t.Context(), broken, []string{"a", "b"}); !errors.Is(err, stop) || times != nil {
 		t.Errorf("times of a column that cannot be read: %v, %v", times, err)
 	}

@@ -85,16 +85,12 @@ func (d *grouped) table(ctx context.Context, fields []spec.Field, from []int) (*
 	made.Data, made.Pages, made.Misplaced = nil, nil, nil
 	made.ID = func(_ context.Context, row int64) (string, error) { return d.ids[row], nil }
 	made.ScanIDs, made.ScanKeys = made.ScanKeys, nil
-	column := made.Column
-	made.Column = func(ctx context.Context, name string) (Column, error) {
+	stored := made.Column
+	made.Column = func(ctx context.Context, name string) (*Column, error) {
 		if named(fields, name) {
-			return column(ctx, name)
+			return stored(ctx, name)
 		}
-		values, err := d.metadata(ctx, name)
-		if err != nil {
-			return Column{}, err
-		}
-		return Column{Kind: values.kind, Scan: values.scan}, nil
+		return d.metadata(ctx, name)
 	}
 	hasher := xxh3.New()
 	for i := range fields {
@@ -103,8 +99,7 @@ func (d *grouped) table(ctx context.Context, fields []spec.Field, from []int) (*
 			if err != nil {
 				return nil, InField(fields[i].Name, err)
 			}
-			made.Fields[i] = Field{Kind: values.kind,
-				Value: func(_ context.Context, row int64) (catalog.Value, error) { return values.values[row], nil }}
+			made.Fields[i] = Field{Kind: values.Kind, Value: values.Cell}
 			continue
 		}
 		made.Fields[i] = own[from[i]]
@@ -153,25 +148,9 @@ func (d *grouped) asset(ctx context.Context, field int, row int64, dims string) 
 	return asset, err
 }
 
-// attributes are the values of an attribute of the groups.
-type attributes struct {
-	kind   column.Kind
-	values []column.Value
-}
-
-// scan implements Column.Scan.
-func (a *attributes) scan(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-	for row, value := range a.values {
-		if err := cmp.Or(ctx.Err(), visit(int64(row), value)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // metadata returns an attribute of the arrays of the first pattern or of the groups around them.
-func (d *grouped) metadata(ctx context.Context, name string) (*attributes, error) {
-	made := &attributes{kind: column.Text, values: make([]column.Value, len(d.ids))}
+func (d *grouped) metadata(ctx context.Context, name string) (*Column, error) {
+	values := make([]column.Value, len(d.ids))
 	kinds := map[column.Kind]bool{}
 	for row := range d.ids {
 		array, err := d.path(ctx, d.first, int64(row))
@@ -182,22 +161,23 @@ func (d *grouped) metadata(ctx context.Context, name string) (*attributes, error
 		if value.Null = kind == 0; kind != 0 {
 			kinds[kind] = true
 		}
-		made.values[row] = value
+		values[row] = value
 	}
 	if len(kinds) == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "column "+name,
 			"no group has such an attribute"), d.uri)
 	}
+	kind := column.Text
 	switch {
 	case kinds[column.Text] && len(kinds) > 1:
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "column "+name,
 			"some groups have a number as this attribute, others a string"), d.uri)
 	case kinds[column.Float]:
-		made.kind = column.Float // integers among them have both members
+		kind = column.Float // integers among them have both members
 	case kinds[column.Int]:
-		made.kind = column.Int
+		kind = column.Int
 	}
-	return made, nil
+	return column.Of(kind, 0, int64(len(values)), func(row int64) column.Value { return values[row] }), nil
 }
 
 // attribute returns an attribute of an array or of the nearest group above it that has one. kind is 0 if none has.

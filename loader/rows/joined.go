@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -69,8 +70,8 @@ func (j *Joined) table() *Table {
 	}
 	fields := make([]Field, len(j.fields))
 	for i, columns := range j.fields {
-		for _, column := range columns {
-			_, _ = hasher.Write([]byte{byte(column), byte(column >> 8)})
+		for _, number := range columns {
+			_, _ = hasher.Write([]byte{byte(number), byte(number >> 8)})
 		}
 		fields[i] = j.field(i)
 	}
@@ -113,46 +114,30 @@ func (j *Joined) field(number int) Field {
 
 // column implements Table.Column. A dataset without the column has nulls; those that have it with other kinds or units
 // are fault.Unsupported.
-func (j *Joined) column(ctx context.Context, name string) (column Column, err error) {
-	parts := make([]Column, len(j.tables))
-	known := false
+func (j *Joined) column(ctx context.Context, name string) (*Column, error) {
+	parts := make([]*Column, len(j.tables))
+	var known *Column
 	var missing error
 	for place, table := range j.tables {
 		part, err := table.Column(ctx, name)
 		switch {
 		case fault.KindOf(err) == fault.NotFound:
-			missing = err
+			parts[place], missing = column.Nulls(table.N), err
 			continue
 		case err != nil:
-			return part, err
-		case known && (part.Kind != column.Kind || part.Unit != column.Unit):
-			return part, fault.New(fault.Unsupported, "column "+name,
+			return nil, err
+		case known != nil && (part.Kind != known.Kind || part.Unit != known.Unit):
+			return nil, fault.New(fault.Unsupported, "column "+name,
 				"it has another type in another dataset of scenes")
 		}
-		parts[place], column, known = part, part, true
+		parts[place], known = part, part
 	}
-	if !known {
-		return column, missing
+	if known == nil {
+		return nil, missing
 	}
-	column.Scan = func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-		for place, part := range parts {
-			begin := j.begins[place]
-			if part.Scan != nil {
-				err := part.Scan(ctx, func(row int64, v catalog.Value) error { return visit(begin+row, v) })
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			for row := begin; row < j.begins[place+1]; row++ {
-				if err := visit(row, catalog.Value{Null: true}); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	return column, nil
+	joined := column.Concat(parts)
+	joined.Kind, joined.Unit = known.Kind, known.Unit
+	return joined, nil
 }
 
 // scanIDs implements Table.ScanIDs.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -17,14 +18,14 @@ const idColumn = "id"
 
 // keyColumn returns the column by which samples are named, and whether it has the keys of the samples: "" has, and
 // idColumn if the dataset lacks it.
-func (t *Table) keyColumn(ctx context.Context, name string) (c Column, keys bool, err error) {
+func (t *Table) keyColumn(ctx context.Context, name string) (c *Column, keys bool, err error) {
 	if name != "" {
 		if c, err = t.named(ctx, name); name != idColumn || fault.KindOf(err) != fault.NotFound {
 			return c, false, err
 		}
 	}
-	return Column{Kind: catalog.Text,
-		Scan: func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
+	return &Column{Kind: catalog.Text, Rows: t.N,
+		Each: func(ctx context.Context, visit column.Visit) error {
 			return t.Keys(ctx, func(row int64, key string) error {
 				return visit(row, catalog.Value{Text: []byte(key)})
 			})
@@ -70,11 +71,11 @@ func (t *Table) called(ctx context.Context, c *Column, paths, whole bool,
 
 // match joins names with the samples by a column. If no name means a sample, the names may have been written on another
 // machine, and may have the folders above the dataset. With best each sample has one name.
-func (t *Table) match(ctx context.Context, names []string, column string, best bool) (*join.Join, error) {
+func (t *Table) match(ctx context.Context, names []string, by string, best bool) (*join.Join, error) {
 	if t.N > math.MaxInt32 || len(names) > math.MaxInt32 {
 		return nil, fault.New(fault.Limit, "", "%d names of %d samples", len(names), t.N)
 	}
-	c, keys, err := t.keyColumn(ctx, column)
+	c, keys, err := t.keyColumn(ctx, by)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (t *Table) match(ctx context.Context, names []string, column string, best b
 	}
 	scan := func(list *join.Names, whole bool) (*join.Join, error) {
 		found := join.Of(list)
-		return found, t.called(ctx, &c, keys, whole, func(row int64, key, text string) (enough bool) {
+		return found, t.called(ctx, c, keys, whole, func(row int64, key, text string) (enough bool) {
 			if best {
 				return found.AddBest(row, key, text)
 			}

@@ -53,13 +53,13 @@ func inMemory(n, first int, columns map[string]listed) *Table {
 			}
 			return err
 		},
-		Column: func(_ context.Context, name string) (Column, error) {
+		Column: func(_ context.Context, name string) (*Column, error) {
 			column, ok := columns[name]
 			if !ok {
-				return Column{}, fault.New(fault.NotFound, "column "+name, "it is not there")
+				return nil, fault.New(fault.NotFound, "column "+name, "it is not there")
 			}
-			return Column{column.kind, column.unit,
-				func(_ context.Context, visit func(row int64, v catalog.Value) error) (err error) {
+			return &Column{Kind: column.kind, Unit: column.unit, Rows: int64(n),
+				Each: func(_ context.Context, visit func(row int64, v catalog.Value) error) (err error) {
 					for row := 0; row < n && err == nil; row++ {
 						err = visit(int64(row), valueOf(column.values[row]))
 					}

@@ -41,7 +41,7 @@ func OfCatalog(t *catalog.Table) *Table {
 		N: t.Len(), Fields: fields, Fingerprint: t.Fingerprint(), ID: t.ID, ScanIDs: t.ScanIDs,
 		ScanKeys: t.ScanKeys, Close: t.Close, Pages: t.NewPageCounter,
 		Data: t.Data, Misplaced: t.Misplaced, Array: t.HasStores(),
-		Column: func(ctx context.Context, name string) (Column, error) { return catalogColumn(ctx, t, name) },
+		Column: func(_ context.Context, name string) (*Column, error) { return t.Column(name) },
 	}
 }
 
@@ -51,20 +51,6 @@ func WarnDropped(t *catalog.Table, src, lacks string, o resources.Options) {
 		o.Logger.Warn("incomplete samples are left out: some field has "+lacks+" for them",
 			"samples", n, "left", t.Len(), "such as", example, "dataset", src)
 	}
-}
-
-// catalogColumn returns a column of a catalog by its name.
-func catalogColumn(ctx context.Context, t *catalog.Table, name string) (Column, error) {
-	// Scan returns the kind at its end, so a scan that stops at row 0 asks for it.
-	kind, err := t.Scan(ctx, name, func(int64, catalog.Value) error { return errEnough })
-	if err != nil && !errors.Is(err, errEnough) {
-		return Column{}, err
-	}
-	return Column{kind, t.TimeUnit(ctx, name),
-		func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-			_, err := t.Scan(ctx, name, visit)
-			return err
-		}}, nil
 }
 
 // WithOwnFields replaces the one field of a spec with AllFields by the fields of its first dataset,

@@ -25,7 +25,7 @@ import (
 
 // suit makes an operand one that a column of a table can be compared with. A string that is compared with dates or
 // timestamps becomes a number in the unit of the column.
-func (c *Column) suit(t *Table, name string, o *spec.Operand) error {
+func suit(c *Column, t *Table, name string, o *spec.Operand) error {
 	if o.IsText && c.Unit != 0 {
 		if err := o.Count(c.Unit); err != nil {
 			return fmt.Errorf("column %q: %w", name, err)
@@ -152,7 +152,7 @@ func (s *Selector) without(ctx context.Context, ids []string) error {
 	}
 	keys, _, err := s.table.keyColumn(ctx, "")
 	if err == nil {
-		err = s.table.called(ctx, &keys, true, false, drop)
+		err = s.table.called(ctx, keys, true, false, drop)
 	}
 	if err == nil {
 		err = s.table.ScanIDs(ctx, func(row int64, id string) error {
@@ -249,7 +249,7 @@ func (s *Selector) compare(ctx context.Context, w *spec.Condition) error {
 	column, err := s.table.named(ctx, w.Column)
 	for i := range operands {
 		if err == nil {
-			err = column.suit(s.table, w.Column, &operands[i])
+			err = suit(column, s.table, w.Column, &operands[i])
 		}
 	}
 	if err != nil {
@@ -467,7 +467,8 @@ func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 	numbers := column.Kind == catalog.Int && column.Unit == 0
 	if column.Kind == catalog.Text || numbers {
 		if ranges, times = inTimes(ranges); times {
-			column.Kind = catalog.Int
+			dated := *column
+			column, dated.Kind = &dated, catalog.Int
 		}
 	}
 	parts := make([][2]*spec.Operand, len(ranges)) // from, to
@@ -478,7 +479,7 @@ func (s *Selector) byDate(ctx context.Context, p *spec.Split, use string) error 
 			}
 			operand, err := spec.OperandOf(raw)
 			if err == nil {
-				err = column.suit(s.table, p.Column, &operand)
+				err = suit(column, s.table, p.Column, &operand)
 			}
 			if err != nil {
 				return err

@@ -138,17 +138,17 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 			hash.Number(uint64(row))
 		}
 	}
-	column, data, closing := t.Column, t.Data, t.Close
+	own, data, closing := t.Column, t.Data, t.Close
 	t.Fingerprint = hash.Hex()
-	t.Column = func(ctx context.Context, name string) (Column, error) {
-		s, err := sideOf(ctx, column, sides, name)
+	t.Column = func(ctx context.Context, name string) (*Column, error) {
+		s, err := sideOf(ctx, own, sides, name)
 		switch {
 		case err != nil:
-			return Column{}, err
+			return nil, err
 		case s == nil:
-			return column(ctx, name)
+			return own(ctx, name)
 		}
-		return s.column(ctx, name)
+		return s.table.ColumnAt(name, s.row)
 	}
 	if data != nil {
 		t.Data = func(ctx context.Context) (*tables.Table, error) {
@@ -165,7 +165,7 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 
 // sideOf returns the table that has a column, nil of none. An ambiguous name is Unsupported; the columns that
 // paths make give way. own returns columns of the dataset itself.
-func sideOf(ctx context.Context, own func(context.Context, string) (Column, error), sides []*side, name string) (
+func sideOf(ctx context.Context, own func(context.Context, string) (*Column, error), sides []*side, name string) (
 	found *side, err error) {
 	twice := func(other string) error {
 		return fault.New(fault.Unsupported, "column "+name, "it is a column of %s and of %s: name it "+
@@ -223,29 +223,17 @@ func (s *side) find(ctx context.Context, t *Table) error {
 
 // keys reads the keys of the table, whose numbers are its rows; "" for null.
 func (s *side) keys(ctx context.Context) (keys []string, err error) {
-	column, err := joinColumns(ctx, s.Column, func(ctx context.Context, name string) (Column, error) {
-		return catalogColumn(ctx, s.table, name)
-	})
+	found, err := joinColumns(s.Column, s.table.Column)
 	if err != nil {
 		return nil, err
 	}
 	keys = make([]string, 0, s.table.Len())
-	return keys, column.Scan(ctx, func(_ int64, v catalog.Value) error {
+	return keys, found.Scan(ctx, func(_ int64, v catalog.Value) error {
 		if keys = append(keys, ""); !v.Null {
-			keys[len(keys)-1] = textOf(column.Kind, v)
+			keys[len(keys)-1] = textOf(found.Kind, v)
 		}
 		return nil
 	})
-}
-
-// column returns a column of the table, with a row for each sample.
-func (s *side) column(ctx context.Context, name string) (Column, error) {
-	column, err := catalogColumn(ctx, s.table, name)
-	column.Scan = func(ctx context.Context, visit func(row int64, v catalog.Value) error) error {
-		_, err := s.table.ScanAt(ctx, name, s.row, visit)
-		return err
-	}
-	return column, err
 }
 
 // field returns a field of the table for the samples of the dataset.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -36,7 +36,7 @@ type Table struct {
 	ScanKeys func(ctx context.Context, visit func(row int64, key string) error) error
 	// Column returns a column by its name. One that does not exist is fault.NotFound. Names that make one of several
 	// are for method named.
-	Column func(ctx context.Context, name string) (Column, error)
+	Column func(ctx context.Context, name string) (*Column, error)
 	// Pages returns a counter of the pages that reads of rasters in cells take, or nil if no rasters need one.
 	Pages func(ctx context.Context) (*catalog.PageCounter, error)
 	// Close closes the dataset. Assets that it has returned stay valid.
@@ -100,24 +100,19 @@ type Steps struct {
 }
 
 // Column is a column of a Table, beside its fields.
-type Column struct {
-	Kind catalog.Kind
-	// Unit is what the values of dates or timestamps count; 0 for other values.
-	Unit time.Duration
-	// Scan visits the value in every row, in order.
-	Scan func(ctx context.Context, visit func(row int64, v catalog.Value) error) error
-}
+type Column = column.Column
 
 // errEnough stops a scan whose result is known.
 var errEnough = errors.New("loader: enough")
 
 // scan visits the values of a column of a table, with the column.
-func scan(ctx context.Context, t *Table, column string, visit func(row int64, c *Column, v catalog.Value) error) error {
-	c, err := t.named(ctx, column)
+func scan(ctx context.Context, t *Table, name string,
+	visit func(row int64, c *Column, v catalog.Value) error) error {
+	c, err := t.named(ctx, name)
 	if err != nil {
 		return err
 	}
-	return c.Scan(ctx, func(row int64, v catalog.Value) error { return visit(row, &c, v) })
+	return c.Scan(ctx, func(row int64, v catalog.Value) error { return visit(row, c, v) })
 }
 
 // firstTries bounds how many samples FirstAssets tries. A dataset in which all samples are bad

@@ -15,7 +15,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/column"
-	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
@@ -396,9 +395,9 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 		}
 	}
 	t.listed = l.Beside // so that no directory is listed again
-	uris := columns.Paths(l.Paths)
+	uris := column.Texts(l.Paths)
 	t.keys = uris
-	sizes := columns.InMemory(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, l.Sizes, nil))
+	sizes := column.Ints(l.Sizes)
 	for _, source := range fields {
 		if source.Beside {
 			t.fields = append(t.fields, fieldColumns{name: source.Field, kind: Text})
@@ -555,7 +554,7 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 			continue
 		}
 		if s.Maybe && !t.HasColumn(s.Column) {
-			t.fields = append(t.fields, fieldColumns{name: s.Field, kind: Text, main: columns.Nulls(t.n)})
+			t.fields = append(t.fields, fieldColumns{name: s.Field, kind: Text, main: column.Nulls(t.n)})
 			continue
 		}
 		field, err := t.tableField(ctx, tab, s, assets)

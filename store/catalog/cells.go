@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
@@ -18,7 +19,7 @@ import (
 // at the path.
 type cellRasters struct {
 	column string          // the name of the field's column, or of its struct
-	bytes  *columns.Column // opaque
+	bytes  *columns.Stored // opaque
 	paths  *columns.Column // or nil
 	rows   int64
 }
@@ -33,21 +34,24 @@ const (
 // bytes and paths that has no raster is fault.Unsupported.
 func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cellRasters, error) {
 	c := &cellRasters{column: strings.TrimSuffix(name, BytesMember), rows: tab.Rows()}
+	if tab.Files == nil {
+		return nil, nil
+	}
 	var err error
 	flat := true
-	if c.bytes, err = tab.Column(name); err != nil {
+	if c.bytes, err = tab.Stored(name); err != nil {
 		flat = false
-		if c.bytes, err = tab.Column(name + BytesMember); err != nil {
+		if c.bytes, err = tab.Stored(name + BytesMember); err != nil {
 			return nil, nil // the caller says what is missing
 		}
 	}
-	if !c.bytes.Bytes {
+	if !c.bytes.Bytes || c.bytes.Kind.IsList() {
 		return nil, nil
 	}
 	if paths, err := tab.Column(c.column + pathMember); err == nil && paths.Kind == Text {
 		c.paths = paths
 	}
-	head, err := firstBytes(ctx, c.bytes)
+	head, err := firstBytes(ctx, c.bytes.Column)
 	switch {
 	case err != nil:
 		return nil, err
@@ -75,7 +79,7 @@ var errStop = errors.New("catalog: stop")
 
 // firstBytes returns the head of the first value of a column that is not null, or nil if all are.
 func firstBytes(ctx context.Context, c *columns.Column) (head []byte, err error) {
-	if c.Rows() > 0 { // mostly the first has one, whose page may be of 22 MB: the cache keeps that for the first sample
+	if c.Rows > 0 { // mostly the first has one, whose page may be of 22 MB: the cache keeps that for the first sample
 		first, err := c.Cell(ctx, 0)
 		if err != nil || !first.Null {
 			return bytes.Clone(first.Text[:min(len(first.Text), magic.Head)]), err
@@ -99,9 +103,9 @@ func (c *cellRasters) names() *columns.Column {
 	paths := c.paths
 	if paths == nil {
 		// Not the column of bytes, which a scan would read.
-		paths = columns.Nulls(c.rows)
+		paths = column.Nulls(c.rows)
 	}
-	return columns.Map(paths, func(row int64, path Value) Value {
+	return column.Map(paths, func(row int64, path Value) Value {
 		if path.Null || len(path.Text) == 0 {
 			return Value{Text: []byte(cellName(row, c.column))}
 		}
@@ -111,7 +115,7 @@ func (c *cellRasters) names() *columns.Column {
 
 // stored returns how many bytes the files store of the rasters.
 func (c *cellRasters) stored() (total int64) {
-	for _, n := range c.bytes.Stored() {
+	for _, n := range c.bytes.Sizes() {
 		total += n
 	}
 	return total

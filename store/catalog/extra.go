@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -27,20 +26,55 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 )
 
-// Scan visits the values of a column of the table, of all samples in order. The column need not be a field's; of a CSV
-// file Options.Columns must name it. Scan returns the column's kind. An error of visit ends it and is returned. Nothing
-// stays in memory.
-func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v Value) error) (Kind, error) {
-	column, order := t.labelled[name], []int64(nil)
-	if column == nil {
-		var err error
-		if column, err = t.column(name); err != nil {
-			return 0, fault.WithFile(err, t.src)
-		}
-		order = t.order
+// Column returns a column by its name, with a row for each sample. It need not be a field's; of a CSV file
+// Options.Columns must name it. Its values are no lists, and its dates and timestamps count from 1970-01-01T00:00:00Z,
+// also without a zone.
+func (t *Table) Column(name string) (*column.Column, error) {
+	if labels := t.labelled[name]; labels != nil {
+		return t.inFile(labels), nil
 	}
-	err := columns.Pick(column, order).Scan(ctx, visit)
-	return column.Kind, fault.WithFile(err, t.src)
+	found, err := t.column(name)
+	if err != nil {
+		return nil, fault.WithFile(err, t.src)
+	}
+	return t.inFile(column.Pick(found, t.order)), nil
+}
+
+// ColumnAt is Column for some rows, in their order; of row -1 the value is null. A column of a Parquet file is in
+// memory while it is scanned, because the rows may have any order.
+func (t *Table) ColumnAt(name string, rows []int32) (*column.Column, error) {
+	found, err := t.column(name)
+	if err != nil {
+		return nil, fault.WithFile(err, t.src)
+	}
+	picked := column.Pick(found, rows)
+	if t.table != nil && t.table.Files != nil {
+		picked.Each = func(ctx context.Context, visit column.Visit) error {
+			values, err := columns.Vector(ctx, found)
+			if err != nil {
+				return err
+			}
+			held, err := values.Column(name)
+			if err != nil {
+				return err
+			}
+			return column.Pick(held, rows).Scan(ctx, visit)
+		}
+	}
+	return t.inFile(picked), nil
+}
+
+// inFile returns a column whose errors name the dataset.
+func (t *Table) inFile(c *column.Column) *column.Column {
+	out := *c
+	out.Cell = func(ctx context.Context, row int64) (Value, error) {
+		v, err := c.Cell(ctx, row)
+		return v, fault.WithFile(err, t.src)
+	}
+	out.Each = func(ctx context.Context, visit column.Visit) error {
+		return fault.WithFile(c.Scan(ctx, visit), t.src)
+	}
+	return &out
 }
 
 // Columns that listings and catalogs have beside those that are stored, and those that the names of patterns make. A
@@ -75,7 +109,7 @@ func named(fields []Source, name string) bool {
 func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, shared int) {
 	t.pathed = map[string]*columns.Column{}
 	add := func(name string, convert func(path string) string) {
-		t.pathed[name] = columns.Map(uris, func(_ int64, c Value) Value {
+		t.pathed[name] = column.Map(uris, func(_ int64, c Value) Value {
 			return Value{Text: []byte(convert(t.below(string(c.Text), shared))), Null: c.Null}
 		})
 	}
@@ -98,7 +132,7 @@ func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, share
 // that it matches.
 func (t *Table) nameByPattern(uris *columns.Column, leading matched, below func(uri string) string) {
 	made := func(of func(values []string) string) *columns.Column {
-		return columns.Map(uris, func(_ int64, c Value) Value {
+		return column.Map(uris, func(_ int64, c Value) Value {
 			values, ok, _ := leading.pattern.Match(below(string(c.Text)), nil)
 			if !ok { // it is no sample
 				return Value{Null: true}
@@ -129,7 +163,7 @@ func (t *Table) nameAsListed(uris *columns.Column) error {
 		return nil
 	}
 	below := func(uri string) string { return strings.TrimPrefix(uri, listed.Root) }
-	paths := columns.Map(uris, func(_ int64, c Value) Value {
+	paths := column.Map(uris, func(_ int64, c Value) Value {
 		c.Text = []byte(below(string(c.Text)))
 		return c
 	})
@@ -217,11 +251,11 @@ func (t *Table) withNamed(stored *tables.Table, rows int64) (*tables.Table, erro
 
 // column returns a column by its name, with the rows of the table. Its values are no lists.
 func (t *Table) column(name string) (*columns.Column, error) {
-	column, err := t.anyColumn(name)
+	found, err := t.anyColumn(name)
 	if err != nil {
 		return nil, err
 	}
-	return column.NoLists(name)
+	return columns.NoLists(found, name)
 }
 
 // anyColumn is column with columns of lists.
@@ -247,54 +281,6 @@ func (t *Table) anyColumn(name string) (*columns.Column, error) {
 func (t *Table) HasColumn(name string) bool {
 	_, err := t.anyColumn(name)
 	return fault.KindOf(err) != fault.NotFound
-}
-
-// ScanAt is Scan for some rows, in their order; of row -1 the value is null. A column of a Parquet file is in memory
-// meanwhile, because the rows may have any order.
-func (t *Table) ScanAt(ctx context.Context, name string, rows []int32, visit func(row int64, v Value) error) (Kind,
-	error) {
-	column, err := t.column(name)
-	if err == nil && t.table != nil && t.table.Files != nil {
-		var values *tables.Vector
-		if values, err = columns.Vector(ctx, column); err == nil {
-			column = columns.InMemory(values)
-		}
-	}
-	if err != nil {
-		return 0, fault.WithFile(err, t.src)
-	}
-	for row, from := range rows {
-		cell := Value{Null: true}
-		if from >= 0 {
-			cell, err = column.Cell(ctx, int64(from))
-		}
-		if err == nil {
-			err = visit(int64(row), cell)
-		}
-		if err == nil && row%4096 == 0 {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return column.Kind, fault.WithFile(err, t.src)
-		}
-	}
-	return column.Kind, nil
-}
-
-// TimeUnit returns the unit of a column of dates or timestamps, whose numbers count from 1970-01-01T00:00:00Z, also
-// without a zone. It is 0 if the column is neither.
-func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
-	if labels := t.labelled[name]; labels != nil {
-		return labels.Unit
-	}
-	if t.table == nil || t.pathed[name] != nil {
-		return 0
-	}
-	column, err := t.table.Column(name)
-	if err != nil {
-		return 0
-	}
-	return column.Unit
 }
 
 // Listed reports whether the dataset is a listing of files, and not a table.
@@ -450,7 +436,7 @@ func side(c Value) int32 {
 func (t *Table) Data(ctx context.Context) (out *tables.Table, err error) {
 	var count int64
 	if t.table == nil {
-		count = t.keys.Rows()
+		count = t.keys.Rows
 	} else {
 		count = t.table.Rows()
 		out, err = t.table.Data(ctx)

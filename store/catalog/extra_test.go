@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -26,11 +27,39 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/outage"
 )
 
+// scanned visits the values of a column, and returns its kind.
+func scanned(ctx context.Context, t *catalog.Table, name string, visit column.Visit) (catalog.Kind, error) {
+	c, err := t.Column(name)
+	if err != nil {
+		return 0, err
+	}
+	return c.Kind, c.Scan(ctx, visit)
+}
+
+// scanAt is scanned of some rows.
+func scanAt(ctx context.Context, t *catalog.Table, name string, rows []int32, visit column.Visit) (catalog.Kind,
+	error) {
+	c, err := t.ColumnAt(name, rows)
+	if err != nil {
+		return 0, err
+	}
+	return c.Kind, c.Scan(ctx, visit)
+}
+
+// unitOf returns the unit of a column, 0 of none.
+func unitOf(t *catalog.Table, name string) time.Duration {
+	c, err := t.Column(name)
+	if err != nil {
+		return 0
+	}
+	return c.Unit
+}
+
 // columnOf reads a column of a table as strings.
 func columnOf(t *testing.T, tab *catalog.Table, name string) (out []string) {
 	t.Helper()
 	var values []catalog.Value
-	k, err := tab.Scan(t.Context(), name, func(row int64, v catalog.Value) error {
+	k, err := scanned(t.Context(), tab, name, func(row int64, v catalog.Value) error {
 		if row != int64(len(values)) {
 			t.Errorf("row %d after %d", row, len(values))
 		}
@@ -92,11 +121,11 @@ func TestScanAndSizes(t *testing.T) {
 			}
 		}
 	}
-	if _, err := all.Scan(t.Context(), "none", nil); fault.KindOf(err) != fault.NotFound {
+	if _, err := scanned(t.Context(), all, "none", nil); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a column that is not there: %v", err)
 	}
 	stop := fmt.Errorf("stop")
-	if _, err := all.Scan(t.Context(), "cloud", func(int64, catalog.Value) error { return stop }); err != stop {
+	if _, err := scanned(t.Context(), all, "cloud", func(int64, catalog.Value) error { return stop }); err != stop {
 		t.Errorf("a visit that ends it: %v", err)
 	}
 
@@ -104,7 +133,7 @@ func TestScanAndSizes(t *testing.T) {
 	if sizes, err := images.Sizes(t.Context(), 0); sizes != nil || err != nil {
 		t.Errorf("sizes of a folder: %v, %v", sizes, err)
 	}
-	if _, err := images.Scan(t.Context(), "cloud", nil); fault.KindOf(err) != fault.NotFound {
+	if _, err := scanned(t.Context(), images, "cloud", nil); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a column of a folder: %v", err)
 	}
 	table := folder.Open(t, filepath.Join(dir, "t.csv"), catalog.Options{Columns: []string{"cloud"}},
@@ -139,7 +168,7 @@ func TestTimeUnits(t *testing.T) {
 		catalog.Source{Field: "image", Column: "id"}), folder.Open(t, joined, catalog.Options{})} {
 		for name, want := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Microsecond,
 			"us": time.Microsecond, "ns": time.Microsecond, "n": 0, "id": 0, "none": 0} {
-			if got := tab.TimeUnit(t.Context(), name); got != want {
+			if got := unitOf(tab, name); got != want {
 				t.Errorf("column %s counts %v, want %v", name, got, want)
 			}
 		}

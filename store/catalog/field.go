@@ -149,7 +149,7 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 				"it must hold strings or whole numbers to be a part of a path")
 		}
 	}
-	return columns.Join(from, func(cells []Value) Value {
+	return column.Join(from, func(cells []Value) Value {
 		for i, c := range cells {
 			if c.Null || from[i].Kind == Text && len(c.Text) == 0 {
 				return Value{Null: true}
@@ -250,7 +250,7 @@ func namesRasters(ctx context.Context, c *columns.Column, name string) (bool, er
 }
 
 // ofSamples returns a column of the field with a row for each sample; nil of no column.
-func (f *fieldColumns) ofSamples(c *columns.Column) *columns.Column { return columns.Pick(c, f.rows) }
+func (f *fieldColumns) ofSamples(c *columns.Column) *columns.Column { return column.Pick(c, f.rows) }
 
 // tableRow returns the row of the table that a sample of the field has.
 func (f *fieldColumns) tableRow(sample int64) int64 { return tableRow(f.rows, sample) }
@@ -331,7 +331,7 @@ func (t *Table) asset(ctx context.Context, f *fieldColumns, row int64) (Asset, e
 
 // cellAsset makes the asset of a row from the bytes in its cell. If they are null the asset has no index.
 func (t *Table) cellAsset(r *rowReader, f *fieldColumns) (a Asset, err error) {
-	cell := r.cell(f.cells.bytes)
+	cell := r.cell(f.cells.bytes.Column)
 	if r.err != nil || cell.Null {
 		return a, fault.WithFile(r.err, t.src)
 	}

@@ -81,31 +81,13 @@ func hashBelow(ctx context.Context, f *fieldColumns, folder []byte) ([16]byte, e
 		if !bytes.HasPrefix(c.Text, folder) && !c.Null {
 			return errOutside
 		}
-		addCell(sum, f.kind, c, len(folder))
+		if !c.Null {
+			c.Text = c.Text[len(folder):]
+		}
+		c.Hash(sum, f.kind)
 		return nil
 	})
 	return sum.Sum(), err
-}
-
-// addCell adds the record of a cell, of a string without its first bytes.
-func addCell(sum digest.Digest, kind Kind, c Value, without int) {
-	switch {
-	case c.Null:
-		sum.Number(math.MaxUint64)
-	case kind.IsList():
-		sum.Number(uint64(len(c.List)))
-		for _, element := range c.List {
-			addCell(sum, kind.Elem(), element, 0)
-		}
-	case kind == Int:
-		sum.Number(8)
-		sum.Number(uint64(c.Int))
-	case kind == Float:
-		sum.Number(8)
-		sum.Number(math.Float64bits(c.Float))
-	default:
-		sum.Record(c.Text[without:])
-	}
 }
 
 // outerFolder returns the folder that the first and the last of n strings share. In a sorted column all have it, which
@@ -175,7 +157,7 @@ func (f *fieldColumns) files() bool { return f.kind == Raster || f.columns[layou
 func hashSizes(ctx context.Context, f *fieldColumns) ([16]byte, error) {
 	sum := digest.New()
 	if f.cells != nil {
-		for _, n := range f.cells.bytes.Stored() {
+		for _, n := range f.cells.bytes.Sizes() {
 			sum.Number(uint64(n))
 		}
 	}

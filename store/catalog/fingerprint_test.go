@@ -13,6 +13,7 @@ import (
 	"github.com/zeebo/xxh3"
 	"pgregory.net/rapid"
 
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
@@ -22,7 +23,7 @@ import (
 // uris is a column of strings; "" is a null. It gives every cell in the same memory.
 func uris(of []string) *columns.Column {
 	var buf bytes.Buffer
-	return columns.Map(columns.Nulls(int64(len(of))), func(row int64, _ Value) Value {
+	return column.Map(column.Nulls(int64(len(of))), func(row int64, _ Value) Value {
 		if of[row] == "" {
 			return Value{Null: true}
 		}
@@ -65,7 +66,7 @@ func TestDigestOfAnyOrder(t *testing.T) {
 		uri := rapid.StringMatching(`(a/(b/(c/|cc/)?)?)?[xyz]|/[xyz]|a/x|a/b/x|a|a/b|`)
 		of := rapid.SliceOfN(uri, 0, 8).Draw(r, "uris")
 		f := &fieldColumns{kind: Raster, main: uris(of),
-			columns: map[string]*columns.Column{layout.Size: columns.Nulls(0)}}
+			columns: map[string]*columns.Column{layout.Size: column.Nulls(0)}}
 		got, err := hashValues(t.Context(), f, int64(len(of)))
 		if err != nil || got != slowDigest(of) {
 			r.Fatalf("%q: %x, %v, want %x", of, got, err, slowDigest(of))

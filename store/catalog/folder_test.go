@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/tools/testkit/folder"
@@ -27,14 +28,15 @@ func TestFolders(t *testing.T) {
 		}
 		testfile.Write(t, filepath.Join(dir, name), []byte("x"))
 	}
-	column := catalog.Source{Field: "folder", Column: catalog.FolderColumn, Kind: catalog.Text}
-	pairs := []catalog.Source{{Field: "image", Pattern: "c/{id}.tif"}, {Field: "mask", Pattern: "a/{id}.tif"}, column}
+	inFolders := catalog.Source{Field: "folder", Column: catalog.FolderColumn, Kind: catalog.Text}
+	pairs := []catalog.Source{{Field: "image", Pattern: "c/{id}.tif"}, {Field: "mask", Pattern: "a/{id}.tif"},
+		inFolders}
 	for _, c := range []struct {
 		src    string
 		fields []catalog.Source
 	}{
-		{dir, []catalog.Source{{Field: "image"}, column}},
-		{filepath.Join(dir, "**", "*.tif"), []catalog.Source{{Field: "image"}, column}},
+		{dir, []catalog.Source{{Field: "image"}, inFolders}},
+		{filepath.Join(dir, "**", "*.tif"), []catalog.Source{{Field: "image"}, inFolders}},
 		{dir, pairs},
 	} {
 		tab, err := catalog.Open(ctx, c.src, c.fields, catalog.Options{})
@@ -57,7 +59,7 @@ func TestFolders(t *testing.T) {
 			}
 			want, field = append(want, of), append(field, string(v.Text))
 		}
-		kind, err := tab.Scan(ctx, catalog.FolderColumn, func(_ int64, v catalog.Value) error {
+		kind, err := scanned(ctx, tab, catalog.FolderColumn, func(_ int64, v catalog.Value) error {
 			scan = append(scan, string(v.Text))
 			return nil
 		})
@@ -72,19 +74,19 @@ func TestFolders(t *testing.T) {
 	years := folder.Open(t, folder.Of(t, "2020/1.tif", "2021/2.tif"), catalog.Options{
 		Columns: []string{"folder", "path", "name"}})
 	for name, want := range map[string]catalog.Kind{"folder": catalog.Text, "path": catalog.Text, "name": catalog.Int} {
-		kind, err := years.Scan(ctx, name, func(int64, catalog.Value) error { return nil })
+		kind, err := scanned(ctx, years, name, func(int64, catalog.Value) error { return nil })
 		if err != nil || kind != want {
 			t.Errorf("%s of years has %vs, want %vs, %v", name, kind, want, err)
 		}
 	}
-	got := columns.Folders(columns.Paths([]string{"https://h/a/b/1.tif?x=y/z", "s3://b/a?/1.tif"}))
+	got := columns.Folders(column.Texts([]string{"https://h/a/b/1.tif?x=y/z", "s3://b/a?/1.tif"}))
 	if cell(t, got, 0) != "b" || cell(t, got, 1) != "a?" {
 		t.Errorf("folders of URLs: %q and %q", cell(t, got, 0), cell(t, got, 1))
 	}
 	csv := filepath.Join(dir, "t.csv")
 	testfile.Write(t, csv, []byte("image\na/1.tif\n"))
 	for src, fields := range map[string][]catalog.Source{
-		csv: {{Field: "image"}, column},
+		csv: {{Field: "image"}, inFolders},
 		dir: {{Field: "x", Column: catalog.FolderColumn, Kind: catalog.Raster}},
 	} {
 		if _, err := catalog.Open(ctx, src, fields, catalog.Options{}); fault.KindOf(err) != fault.NotFound {

@@ -287,9 +287,9 @@ func columnsOf(ctx context.Context, table *catalog.Table, f form, lines [][]stri
 			}
 		}
 		other := []int32{2, -1, 0, 2, 1}
-		_, err := table.Scan(ctx, name, check([]int32{0, 1, 2}))
+		_, err := scanned(ctx, table, name, check([]int32{0, 1, 2}))
 		if err == nil {
-			_, err = table.ScanAt(ctx, name, other, check(other))
+			_, err = scanAt(ctx, table, name, other, check(other))
 		}
 		if err != nil {
 			return err

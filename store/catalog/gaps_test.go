@@ -66,11 +66,11 @@ func TestIDsWithoutRasters(t *testing.T) {
 	if got := fmt.Sprint(keysOf(t, table)); got != "[0.tif row 1 1.tif]" {
 		t.Errorf("keys %s", got)
 	}
-	if _, err := table.ScanAt(t.Context(), "none", nil, nil); fault.KindOf(err) != fault.NotFound {
+	if _, err := scanAt(t.Context(), table, "none", nil, nil); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("values of no column: %v", err)
 	}
 	folders := ""
-	_, err := folder.Open(t, dir, catalog.Options{}).ScanAt(t.Context(), "name", []int32{1, -1, 0},
+	_, err := scanAt(t.Context(), folder.Open(t, dir, catalog.Options{}), "name", []int32{1, -1, 0},
 		func(row int64, v catalog.Value) error {
 			folders += fmt.Sprintf("%d %s %v, ", row, v.Text, v.Null)
 			return nil
@@ -87,7 +87,7 @@ func TestIDsWithoutRasters(t *testing.T) {
 			return table.ScanKeys(t.Context(), func(int64, string) error { return stop })
 		},
 		"some values": func() error {
-			_, err := table.ScanAt(t.Context(), "n", []int32{1}, func(int64, catalog.Value) error { return stop })
+			_, err := scanAt(t.Context(), table, "n", []int32{1}, func(int64, catalog.Value) error { return stop })
 			return err
 		},
 	} {
@@ -176,7 +176,7 @@ func TestDataOfListings(t *testing.T) {
 		if got := fmt.Sprint(keysOf(t, table)); got != "[a/3 b/1 b/2]" {
 			t.Errorf("%s: keys %s", src, got)
 		}
-		if table.Listed() != (src == dir) || table.TimeUnit(t.Context(), "site") != 0 {
+		if table.Listed() != (src == dir) || unitOf(table, "site") != 0 {
 			t.Errorf("%s: listed is %v", src, table.Listed())
 		}
 		if err := table.Close(); err != nil {

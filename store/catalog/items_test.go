@@ -75,7 +75,7 @@ func TestItems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if unit := tab.TimeUnit(ctx, "datetime"); unit != time.Microsecond {
+		if unit := unitOf(tab, "datetime"); unit != time.Microsecond {
 			t.Errorf("%s: datetime in %v", name, unit)
 		}
 		got := make([]string, tab.Len())
@@ -89,7 +89,7 @@ func TestItems(t *testing.T) {
 			}
 		}
 		for _, c := range columns {
-			kind, err := tab.Scan(ctx, c, func(row int64, v catalog.Value) error {
+			kind, err := scanned(ctx, tab, c, func(row int64, v catalog.Value) error {
 				got[row] += " " + show(c, v)
 				return nil
 			})
@@ -310,7 +310,7 @@ func TestItemsBesideAMap(t *testing.T) {
 		}
 		for _, name := range []string{"a", "b", "c"} {
 			row := 0
-			_, err := tab.Scan(context.Background(), name, func(at int64, v catalog.Value) error {
+			_, err := scanned(context.Background(), tab, name, func(at int64, v catalog.Value) error {
 				if row++; !sameValue(items[at]["properties"].(map[string]any)[name], v) {
 					t.Errorf("%s: %s of item %d is %+v", text, name, at, v)
 				}

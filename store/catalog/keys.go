@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -24,7 +25,7 @@ func (t *Table) ScanKeys(ctx context.Context, visit func(row int64, key string) 
 			return fault.WithFile(err, t.src)
 		}
 	}
-	err := columns.Pick(keys, t.order).Scan(ctx, func(row int64, c Value) error {
+	err := column.Pick(keys, t.order).Scan(ctx, func(row int64, c Value) error {
 		key := string(c.Text)
 		if c.Null || key == "" {
 			key = rowName(tableRow(t.order, row))
@@ -56,12 +57,12 @@ func (t *Table) fileColumn(ctx context.Context) (*columns.Column, error) {
 		names = append([]string{"id"}, names...)
 	}
 	for _, name := range names {
-		column, err := tab.Column(name)
-		if err != nil || column.Kind != Text || column.Bytes || column.Opaque {
+		found, err := tab.Column(name)
+		if err != nil || found.Kind != Text || found.Bytes || found.Opaque {
 			continue
 		}
 		first := ""
-		err = column.Scan(ctx, func(_ int64, c Value) error {
+		err = found.Scan(ctx, func(_ int64, c Value) error {
 			if first = string(c.Text); first == "" {
 				return nil
 			}
@@ -71,10 +72,10 @@ func (t *Table) fileColumn(ctx context.Context) (*columns.Column, error) {
 			return nil, err
 		}
 		if name == "id" && first != "" && names[0] == name || namesPixels(first) {
-			return column, nil
+			return found, nil
 		}
 	}
-	return columns.Nulls(t.table.Rows()), nil
+	return column.Nulls(t.table.Rows()), nil
 }
 
 // namesPixels reports whether a string ends like a file of pixels, or is a place in one.

@@ -18,13 +18,13 @@ import (
 // values returns the values of a column as text.
 func values(t *testing.T, table *catalog.Table, name string) (out []string) {
 	t.Helper()
-	kind, err := table.Scan(t.Context(), name, func(_ int64, v catalog.Value) error {
+	kind, err := scanned(t.Context(), table, name, func(_ int64, v catalog.Value) error {
 		out = append(out, string(v.Text))
 		return nil
 	})
 	if kind == catalog.Int {
 		out = nil
-		_, err = table.Scan(t.Context(), name, func(_ int64, v catalog.Value) error {
+		_, err = scanned(t.Context(), table, name, func(_ int64, v catalog.Value) error {
 			out = append(out, fmt.Sprint(v.Int))
 			return nil
 		})
@@ -139,7 +139,7 @@ func TestNamesThatDoNotAgree(t *testing.T) {
 	if n, _ := dropped.Dropped(); n != 1 || dropped.Len() != 3 {
 		t.Errorf("%d dropped, %d left", n, dropped.Len())
 	}
-	if _, err := dropped.Scan(t.Context(), "other", nil); !errors.Is(err, fault.NotFound) {
+	if _, err := scanned(t.Context(), dropped, "other", nil); !errors.Is(err, fault.NotFound) {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
-	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/num"
@@ -150,7 +149,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		case source.Beside:
 			err = t.listBeside(ctx, i, source, files[i], string(shared))
 		default:
-			err = t.matches(ctx, source, files[i], uris, len(shared), uris.Rows()/patterns)
+			err = t.matches(ctx, source, files[i], uris, len(shared), uris.Rows/patterns)
 		}
 		// The paths of a listing differ, and so do the keys that a pattern without stars makes of them: the keys of
 		// the leading files need no index, unless another field lacks one. Folders outside may overlap.
@@ -179,7 +178,7 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		}
 	}
 	t.n = int64(len(joined.Samples))
-	if t.table != nil || t.n < uris.Rows() { // or all files are samples, in order
+	if t.table != nil || t.n < uris.Rows { // or all files are samples, in order
 		t.order = num.Pick(files[first].Rows, joined.Samples)
 	}
 	if err := t.giveRows(ctx, fields, files, &joined, uris); err != nil {
@@ -348,14 +347,13 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 		}
 	}
 	if len(paths) == 0 {
-		return t.noneMatches(ctx, s, folder, strings.TrimPrefix(text, folder), columns.Paths(found.Paths), 0)
+		return t.noneMatches(ctx, s, folder, strings.TrimPrefix(text, folder), column.Texts(found.Paths), 0)
 	}
-	t.fields[i].main = columns.Map(columns.Paths(append(paths, "")), func(_ int64, c Value) Value {
+	t.fields[i].main = column.Map(column.Texts(append(paths, "")), func(_ int64, c Value) Value {
 		c.Null = len(c.Text) == 0
 		return c
 	})
-	t.fields[i].columns = map[string]*columns.Column{layout.Size: columns.InMemory(
-		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, append(sizes, 0), nil))}
+	t.fields[i].columns = map[string]*columns.Column{layout.Size: column.Ints(append(sizes, 0))}
 	return nil
 }
 

@@ -148,8 +148,8 @@ func TestCodes(t *testing.T) {
 		"nobody":            {catalog.Options{}, field("code", 0, false), "none"},
 	} {
 		fields := []catalog.Source{{Field: "image", Column: "uri"}, c.field}
-		scanned := c.field.Kind == 0
-		if scanned {
+		scans := c.field.Kind == 0
+		if scans {
 			fields = fields[:1]
 		} else if c.field.Kind == catalog.Int {
 			fields[1].Kind = 0
@@ -157,9 +157,9 @@ func TestCodes(t *testing.T) {
 		table := folder.Open(t, filepath.Join(dir, "t.csv"), c.options, fields...)
 		got := "none"
 		ignore := func(int64, catalog.Value) error { return nil }
-		if !scanned {
+		if !scans {
 			got = fmt.Sprint(valuesOf(t, table, 1))
-		} else if _, err := table.Scan(t.Context(), c.field.Field, ignore); err == nil {
+		} else if _, err := scanned(t.Context(), table, c.field.Field, ignore); err == nil {
 			got = fmt.Sprint(columnOf(t, table, c.field.Field))
 		}
 		if got != c.want {

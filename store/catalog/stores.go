@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sort"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -256,18 +256,15 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	begins := make([]int64, t.n+1)
+	parts := make([]*column.Column, t.n)
 	for row, labels := range all {
-		begins[row+1] = begins[row] + labels.Len()
+		parts[row] = column.Of(labels.Kind(), labels.Unit(), labels.Len(), labels.Value)
 		if kind := labels.Kind(); kind != all[0].Kind() || labels.Unit() != all[0].Unit() {
 			return nil, fault.New(fault.Unsupported, "column "+name, "%ss in the store of sample %d, %ss in the first",
 				kind, row, all[0].Kind())
 		}
 	}
-	return columns.Of(all[0].Kind(), all[0].Unit(), begins[t.n], func(i int64) Value {
-		row := sort.Search(len(all), func(row int) bool { return begins[row+1] > i })
-		return all[row].Value(i - begins[row])
-	}), nil
+	return column.Concat(parts), nil
 }
 
 // hasN reports whether the stores of the first sample that can be read have an axis n.

@@ -275,8 +275,8 @@ func TestFieldsOfListings(t *testing.T) {
 				t.Errorf("%s: field %d has %vs, want %vs", name, i, table.Kind(i), kind)
 			}
 		}
-		if table.TimeUnit(t.Context(), "id") != 0 || table.Halves() != nil {
-			t.Errorf("%s: unit %v, halves %q", name, table.TimeUnit(t.Context(), "id"), table.Halves())
+		if unitOf(table, "id") != 0 || table.Halves() != nil {
+			t.Errorf("%s: unit %v, halves %q", name, unitOf(table, "id"), table.Halves())
 		}
 		_ = table.Close()
 	}

@@ -75,7 +75,7 @@ func TestTimesOfShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := table.AnyColumn("time")
-	if err != nil || c.Unit != time.Microsecond || c.Rows() != int64(len(want)) {
+	if err != nil || c.Unit != time.Microsecond || c.Rows != int64(len(want)) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	lists, err := table.AnyColumn("list")

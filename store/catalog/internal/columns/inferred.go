@@ -26,7 +26,7 @@ func Inferred(ctx context.Context, c *Column, want texts.Want) (*Column, error) 
 	if values.Kind() == tables.String {
 		return c, nil
 	}
-	return InMemory(values), nil
+	return values.Column("")
 }
 
 // TypeOf returns the type of a column of integers, floats or strings.
@@ -49,7 +49,7 @@ func Vector(ctx context.Context, c *Column) (*tables.Vector, error) {
 	var floats []float64
 	var data []byte
 	offs, charged := []uint32{0}, 0
-	nulls := make([]bool, c.rows)
+	nulls := make([]bool, c.Rows)
 	err := c.Scan(ctx, func(row int64, cell column.Value) error {
 		nulls[row] = cell.Null
 		switch {

@@ -179,11 +179,11 @@ func (t *Table) Column(name string) (*Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	return column.NoLists(name)
+	return NoLists(column, name)
 }
 
 // NoLists returns the column, or an error with its name if its values are lists.
-func (c *Column) NoLists(name string) (*Column, error) {
+func NoLists(c *Column, name string) (*Column, error) {
 	if c.Kind.IsList() {
 		return nil, fault.New(fault.Unsupported, "column "+name, "holds lists")
 	}
@@ -195,6 +195,15 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 	if t.memory != nil {
 		return t.heldColumn(name)
 	}
+	stored, err := t.Stored(name)
+	if err != nil {
+		return nil, err
+	}
+	return stored.Column, nil
+}
+
+// Stored returns a column of Parquet files.
+func (t *Table) Stored(name string) (*Stored, error) {
 	var out *Column
 	leaves := make([]leaf, len(t.Files)) // by file
 	for i, shard := range t.Files {
@@ -210,25 +219,21 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 			return nil, fault.WithFile(err, shard.Name)
 		}
 	}
-	out.rows = t.Rows()
+	stored := &Stored{Column: out, table: t, leaves: leaves}
+	out.Rows = t.Rows()
 	cellAt := (*leaf).cellAt
 	if out.Kind.IsList() {
 		cellAt = (*leaf).listAt
 	}
-	out.place = func(row int64) (*leaf, int64) {
-		file, in := t.find(row)
-		return &leaves[file], in
-	}
-	out.cell = func(ctx context.Context, row int64) (column.Value, error) {
-		leaf, in := out.place(row)
+	out.Cell = func(ctx context.Context, row int64) (column.Value, error) {
+		leaf, in := stored.place(row)
 		cell, err := cellAt(leaf, ctx, in)
 		return cell, fault.WithFile(err, leaf.Name)
 	}
 	if out.Kind.IsList() {
-		return out, nil // scanned cell by cell, as a list may go on in the next page
+		return stored, nil // scanned cell by cell, as a list may go on in the next page
 	}
-	out.leaves = leaves
-	out.scan = func(ctx context.Context, visit func(int64, column.Value) error) error {
+	out.Each = func(ctx context.Context, visit func(int64, column.Value) error) error {
 		for i := range leaves {
 			err := leaves[i].scan(ctx, func(row int64, c column.Value) error { return visit(t.begins[i]+row, c) })
 			if err != nil {
@@ -237,7 +242,7 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 		}
 		return nil
 	}
-	return out, nil
+	return stored, nil
 }
 
 // heldColumn returns a column in memory.
@@ -247,15 +252,7 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 		if err != nil {
 			return nil, err
 		}
-		typ := values.Type()
-		if typ.Kind == tables.List {
-			typ = *typ.Elem
-		}
-		switch typ.Kind {
-		case tables.Null, tables.Decimal, tables.Binary, tables.List, tables.Struct:
-			return nil, fault.New(fault.Unsupported, "column "+name, "holds values of type %v", values.Type())
-		}
-		return InMemory(values), nil
+		return values.Column(name)
 	}
 	if slices.Contains(t.names, name) {
 		return nil, fault.New(fault.Unsupported, "column "+name, "holds objects, or lists of lists or objects")
