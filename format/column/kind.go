@@ -5,6 +5,7 @@ package column
 import (
 	"bytes"
 	"slices"
+	"strconv"
 )
 
 // Kind is the kind of a field of a sample.
@@ -56,4 +57,16 @@ func (v Value) Clone() Value {
 		v.List[i] = v.List[i].Clone()
 	}
 	return v
+}
+
+// In returns a value of a kind as the string that a split hashes, and that names samples: integers in decimal, floats
+// in the fewest digits that give the same float64. Specs depend on this form, so it must not change.
+func (v Value) In(kind Kind) string {
+	switch kind {
+	case Int:
+		return strconv.FormatInt(v.Int, 10)
+	case Float:
+		return strconv.FormatFloat(v.Float, 'g', -1, 64)
+	}
+	return string(v.Text)
 }

@@ -39,18 +39,22 @@ func Names(pattern string) (names []string) {
 
 // Fill replaces the names in braces for which value returns a text. Others stay.
 func Fill(pattern string, value func(name string) (text string, ok bool)) string {
-	var out strings.Builder
+	return string(AppendFill(nil, pattern, value))
+}
+
+// AppendFill appends what Fill returns.
+func AppendFill(out []byte, pattern string, value func(name string) (text string, ok bool)) []byte {
 	for {
 		before, name, after, ok := CutName(pattern)
-		_, _ = out.WriteString(before)
+		out = append(out, before...)
 		if !ok {
-			return out.String()
+			return out
 		}
 		text, known := value(name)
 		if !known {
 			text = "{" + name + "}"
 		}
-		_, _ = out.WriteString(text)
+		out = append(out, text...)
 		pattern = after
 	}
 }

@@ -41,7 +41,7 @@ func (t *Table) called(ctx context.Context, c *Column, paths, whole bool,
 		if v.Null {
 			return nil
 		}
-		key := textOf(c.Kind, v)
+		key := v.In(c.Kind)
 		enough := visit(row, key, key) || !paths && !whole || t.Array
 		for i := 0; i < len(t.Fields) && !enough; i++ {
 			field := &t.Fields[i]

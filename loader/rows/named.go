@@ -36,10 +36,11 @@ func joinColumns(name string, find func(name string) (*Column, error)) (*Column,
 		if slices.ContainsFunc(values, func(v catalog.Value) bool { return v.Null }) {
 			return catalog.Value{Null: true}
 		}
-		return catalog.Value{Text: []byte(column.Fill(name, func(part string) (string, bool) {
+		text := make([]byte, 0, 2*len(name))
+		return catalog.Value{Text: column.AppendFill(text, name, func(part string) (string, bool) {
 			i := slices.Index(names, part)
-			return textOf(parts[i].Kind, values[i]), true
-		}))}
+			return values[i].In(parts[i].Kind), true
+		})}
 	}), nil
 }
 

@@ -201,7 +201,7 @@ func (s *Selector) matched(ctx context.Context, t *Match, drop bool) error {
 	}
 	err = column.Scan(ctx, func(row int64, v catalog.Value) error {
 		if slices.Contains(some, int(row)) {
-			names = append(names, textOf(column.Kind, v))
+			names = append(names, v.In(column.Kind))
 		}
 		return nil
 	})
@@ -327,7 +327,7 @@ func (s *Selector) hashes(ctx context.Context, p *spec.Split, split *shuffle.Spl
 		})
 	case "column":
 		return scan(ctx, s.table, p.Column, func(row int64, c *Column, v catalog.Value) error {
-			visit(row, split.HashOfText(textOf(c.Kind, v)), !v.Null)
+			visit(row, split.HashOfText(v.In(c.Kind)), !v.Null)
 			return nil
 		})
 	}
@@ -439,7 +439,7 @@ func (s *Selector) keepPart(ctx context.Context, column, use string) error {
 			if s.Keep[row] = s.Keep[row] && !v.Null; s.Keep[row] {
 				parts.add(c.Kind, v)
 			}
-			s.Keep[row] = s.Keep[row] && textOf(c.Kind, v) == use
+			s.Keep[row] = s.Keep[row] && v.In(c.Kind) == use
 			found = found || s.Keep[row]
 			return nil
 		})
@@ -648,7 +648,7 @@ func keysOf(ctx context.Context, t *Table, column string) (keys []string, presen
 	seen := map[string]string{}
 	err = scan(ctx, t, column, func(row int64, c *Column, v catalog.Value) error {
 		ints = c.Kind == catalog.Int
-		text := textOf(c.Kind, v)
+		text := v.In(c.Kind)
 		if s, ok := seen[text]; ok {
 			text = s
 		} else {

@@ -230,7 +230,7 @@ func (s *side) keys(ctx context.Context) (keys []string, err error) {
 	keys = make([]string, 0, s.table.Len())
 	return keys, found.Scan(ctx, func(_ int64, v catalog.Value) error {
 		if keys = append(keys, ""); !v.Null {
-			keys[len(keys)-1] = textOf(found.Kind, v)
+			keys[len(keys)-1] = v.In(found.Kind)
 		}
 		return nil
 	})

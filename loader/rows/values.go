@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -27,7 +26,7 @@ func (s *values) add(kind catalog.Kind, v catalog.Value) {
 		s.texts, s.lo, s.hi = map[string]bool{}, v, v
 	}
 	if len(s.texts) <= maxParts {
-		s.texts[textOf(kind, v)] = true
+		s.texts[v.In(kind)] = true
 	}
 	if v.Int < s.lo.Int || v.Float < s.lo.Float {
 		s.lo = v
@@ -46,17 +45,5 @@ func (s *values) String() string {
 	case s.kind == catalog.Text:
 		return fmt.Sprintf("%q, …", list[:maxParts])
 	}
-	return fmt.Sprintf("numbers from %s to %s", textOf(s.kind, s.lo), textOf(s.kind, s.hi))
-}
-
-// textOf returns a value as the string that a split hashes: integers in decimal, floats in the
-// fewest digits that give the same float64. Specs depend on this form, so it must not change.
-func textOf(k catalog.Kind, v catalog.Value) string {
-	switch k {
-	case catalog.Int:
-		return strconv.FormatInt(v.Int, 10)
-	case catalog.Float:
-		return strconv.FormatFloat(v.Float, 'g', -1, 64)
-	}
-	return string(v.Text)
+	return fmt.Sprintf("numbers from %s to %s", s.lo.In(s.kind), s.hi.In(s.kind))
 }

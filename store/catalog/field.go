@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -157,10 +156,7 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 		}
 		text := patterns[0].Path(func(name string) (string, bool) {
 			i := slices.Index(names, name)
-			if from[i].Kind == Int {
-				return strconv.FormatInt(cells[i].Int, 10), true
-			}
-			return string(cells[i].Text), true
+			return cells[i].In(from[i].Kind), true
 		})
 		return Value{Text: []byte(text)}
 	}), nil

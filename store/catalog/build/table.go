@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -65,12 +64,8 @@ func (l *Listing) join(ctx context.Context) error {
 	}
 	keys := make([]string, l.table.Rows())
 	err = column.Scan(ctx, func(row int64, v catalog.Value) error {
-		switch {
-		case v.Null:
-		case column.Kind == catalog.Int:
-			keys[row] = strconv.FormatInt(v.Int, 10)
-		default:
-			keys[row] = string(v.Text)
+		if !v.Null {
+			keys[row] = v.In(column.Kind)
 		}
 		return nil
 	})
