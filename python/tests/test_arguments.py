@@ -6,12 +6,14 @@ import inspect
 import pydoc
 import re
 
+import numpy as np
 import pytest
 from conftest import nonempty
 
 import chaski
 import chaski.torch
 from chaski import jobs, order, rumi, taco
+from chaski._quarantine import Quarantine
 
 
 def test_few_arguments():
@@ -185,3 +187,43 @@ def test_an_argument_of_another_type_is_named_by_every_call():
     ):
         with pytest.raises(chaski.SpecError, match=f"^{re.escape(said)}"):
             call()
+
+
+def test_other_types_are_no_switch_path_or_number(tmp_path):
+    """What Python would take for True, or answer with an error of its own, is named."""
+    batch = chaski.Batch({"image": np.zeros((1, 2, 2))})
+    windows, grid = np.zeros((1, 1, 2, 2)), chaski.Grid(2)
+    out, sample = tmp_path / "a.tif", [{"id": "a", "path": b"a"}]
+    for call, said in (
+        (lambda: chaski.paste(windows, "a", out, grid=grid, argmax="no"), "argmax is 'no': it mu"),
+        (lambda: chaski.paste(windows, "a", out, grid=grid, overviews=2), "overviews is 2: it mus"),
+        (lambda: chaski.paste(windows, "a", out, grid=grid, max_bytes=-1), "max_bytes is -1: it m"),
+        (lambda: chaski.paste(windows, "a", out, grid=grid, argmax=True, classes=5), "classes is"),
+        (lambda: chaski.paste(windows, "a", 5, grid=grid), "out is 5: it must be a str or"),
+        (lambda: chaski.pack(sample, sample, {}), "output is [{'id'"),
+        (lambda: chaski.pack(sample, "a.tacozip", 5), "collection is 5: it must"),
+        (lambda: chaski.stac("a.json", None, ["a"]), "out is None: it must"),
+        (lambda: chaski.pasted(5), "resume is 5: it must"),
+        (lambda: chaski.info(""), "path is empty: it must"),
+        (lambda: chaski.info("a", timeout=0), "timeout is 0: it must"),
+        (lambda: chaski.read("a", timeout=None), "timeout is None: it must"),
+        (lambda: chaski.read("a", server=5), "server is 5: it must"),
+        (lambda: chaski.read("a", sizes=[1]), "sizes is [1]: it must"),
+        (lambda: chaski.read("a", num_threads=1 << 40), "num_threads is 1099511627776: it must"),
+        (lambda: chaski.read("a", windows=[(0, 0, 2, 2)], y=(0, 2)), "windows are given, and y"),
+        (lambda: taco.load("a", timeout=0), "timeout is 0: it must"),
+        (lambda: chaski.weights("stats.json"), "stats is 'stats.json': it must"),
+        (lambda: chaski.Stats().save(5), "path is 5: it must"),
+        (lambda: chaski.polygons(batch, "image"), "name is 'image': it must"),
+        (lambda: batch.plot(overlay="no"), "overlay is 'no': it must"),
+        (lambda: batch.plot(size=-1), "size is -1: it must"),
+        (lambda: batch.plot(ignore=5), "ignore is 5: it must"),
+        (lambda: batch.plot(classes={"image": "ab"}), "classes of image is 'ab': it must"),
+        (lambda: Quarantine(5, ""), "quarantine is 5: it must"),
+    ):
+        with pytest.raises(chaski.SpecError, match=f"^{re.escape(said)}"):
+            call()
+    with pytest.raises(chaski.NotFoundError, match="ignore has 'imag': the batch has"):
+        batch.plot(ignore={"imag": 0})
+    with pytest.raises(TypeError, match=r"^load\(\) takes source: name all others, as rows=...$"):
+        chaski.load("d", 2)

@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from chaski.errors import Error
+import numpy as np
+
+from chaski._plain import as_path, positive
+from chaski.errors import Error, SpecError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -115,19 +118,37 @@ def raised(e: BaseException, quiet: bool = False) -> BaseException:
     return e
 
 
+def _check(p: inspect.Parameter, v: Any) -> None:
+    """Raises if an argument is no bool, path or timeout where its annotation says so."""
+    kind = str(p.annotation).removesuffix(" | None")
+    if v is None and kind != p.annotation:
+        return
+    if kind == "bool" and not isinstance(v, (bool, np.bool_)):
+        raise SpecError(f"{p.name} is {v!r:.100}: it must be True or False")
+    if kind in ("Path", "_Path", "str | os.PathLike[str]"):
+        as_path(p.name, v)
+    if p.name == "timeout":
+        positive(p.name, v)
+
+
 def entry(f: Callable[P, R]) -> Callable[P, R]:
-    """Returns a function for users, whose errors are as `raised` and `instead` say."""
+    """Returns a function for users: errors are as `_check`, `raised` and `instead` say."""
+    declared = inspect.signature(f).parameters
+    checked = {} if f.__name__ == "__init__" else declared  # the engine checks members of a spec
 
     @functools.wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
+            for name, v in (*zip(checked, args, strict=False), *kwargs.items()):
+                if name in checked:
+                    _check(checked[name], v)
             return f(*args, **kwargs)
         except TypeError as e:
             if e.__traceback__ is not None and e.__traceback__.tb_next is not None:
                 raise  # it is not about this call
             made = type(args[0]).__name__ if f.__name__ == "__init__" else f.__qualname__
             said = str(e).replace(f.__qualname__, made)
-            parts = [p for p in inspect.signature(f).parameters if p != "self"]
+            parts = [p for p in declared if p != "self"]
             raise TypeError(said + instead(made, kwargs, parts)) from None
         except BaseException as e:
             raise raised(e, quiet=True)  # noqa: B904 (its own cause stays)

@@ -317,6 +317,7 @@ class Loader:
         """
         return self._walk.state()
 
+    @entry
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Continues after the step that a state stands at, in constant time.
 
@@ -446,6 +447,7 @@ class Loader:
         self._link.check()
         return self._link.outlive(lambda: self._link.connection.report(since))
 
+    @entry
     def metrics(self, planned: bool = False) -> dict[str, Any]:
         """Returns the figures of `report` since the engine's start ([Metrics](docs/metrics.md)).
 

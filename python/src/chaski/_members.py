@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from chaski import _show
 from chaski._plain import as_array, count
 from chaski._records import FieldInfo
+from chaski.errors import SpecError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -24,6 +25,8 @@ Classes: TypeAlias = Mapping[int, str] | Sequence[str]
 
 def by_number(what: str, given: Classes, read: Callable[[Any], str] = str) -> dict[int, str]:
     """Returns names or colours of classes by their numbers."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SpecError(f"{what} is {given!r:.100}: it must be a list from 0, or a dict by number")
     pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
     return {count(what, k, 0): read(v) for k, v in pairs}
 
@@ -61,6 +64,8 @@ def polygons(batch: Mapping[str, Any], name: str) -> list[list[list[list[Any]]]]
         name: the field.
     """
     out = []
+    if not isinstance(batch.get(f"{name}_rings"), Ragged):
+        raise SpecError(f'name is {name!r}: it must be a field of kind "polygons" of the batch')
     for vertices, rings in zip(batch[name].rows(), batch[name + "_rings"].rows(), strict=True):
         row: list[list[list[Any]]] = []
         at = 0

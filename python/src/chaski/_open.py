@@ -15,14 +15,13 @@ from chaski._files import absolute_path
 from chaski._grpc import grpc, pb
 from chaski._host import SUPPORTED
 from chaski._loader import Loader
-from chaski._plain import count, instance, positive
+from chaski._plain import MAX_WORKERS, count, instance, positive
 from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
 from chaski._spec import ConnectOptions, LoadOptions, SpecOptions, build_spec, takes
 from chaski._tables import Files
 from chaski.errors import EngineError, SpecError, UnavailableError
 from chaski.order import local_rows
 
-_MAX_WORKERS = 4096  # of an engine
 _LEAST = {"retries": 0, "prefetch_bytes": 0, "cache_bytes": 64 << 10}
 _MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 
@@ -255,9 +254,7 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
 
 def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
     """Returns the options of the engine, after the checks of what is no part of a spec."""
-    if count("world_size", o.world_size) > _MAX_RANKS:
-        raise SpecError(f"world_size is {o.world_size}: it must be at most {_MAX_RANKS}")
-    if count("rank", o.rank, 0) >= o.world_size:
+    if count("rank", o.rank, 0) >= count("world_size", o.world_size, most=_MAX_RANKS):
         raise SpecError(
             f"rank is {o.rank}, but world_size is {o.world_size}: ranks are 0 to {o.world_size - 1}"
         )
@@ -271,7 +268,7 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
     counts = "prefetch", "memory", "max_chunk", "max_batch_bytes", "workers"
     for name in (*counts, *_LEAST):
         if (v := getattr(e, name)) is not None:
-            count(name, v, _LEAST.get(name, 1))
+            count(name, v, _LEAST.get(name, 1), *[MAX_WORKERS] * (name == "workers"))
     positive("timeout", e.timeout)
     for name in ("recode", "requester_pays", "share", "reuse", "plain_token"):
         if not isinstance(v := getattr(e, name), bool):

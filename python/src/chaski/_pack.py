@@ -13,7 +13,7 @@ from chaski import taco
 from chaski._calls import entry
 from chaski._command import command
 from chaski._plain import Path as _Path
-from chaski._plain import absolute, json_text
+from chaski._plain import absolute, as_path, json_text
 from chaski.errors import SpecError
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def pack(
         if isinstance(collection, Mapping):
             Path(about).write_text(json_text("collection", collection))
             collection = about
+        elif collection is not None:
+            as_path("collection", collection)
         command(
             "pack",
             *_sources(samples, folder, table),

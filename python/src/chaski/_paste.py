@@ -161,8 +161,7 @@ def paste(
     # What is wrong is said before the predictions, which may take hours.
     if blend not in ("linear", "mean"):
         raise SpecError(f"blend is {blend!r}: it must be linear or mean")
-    if timeout is not None:
-        positive("timeout", timeout)
+    count("max_bytes", max_bytes)
     several = list(scene) if isinstance(scene, (list, tuple)) else None
     out = absolute_path(os.fspath(out))
     ending = os.path.splitext(out)[1].lower()
@@ -402,6 +401,8 @@ def _pairs(predictions: Any) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
     if isinstance(predictions, np.ndarray) or hasattr(predictions, "detach"):
         predictions = [(np.arange(len(predictions)), predictions)]
     shape: tuple[int, ...] = ()
+    if not isinstance(predictions, Iterable):
+        predictions = [predictions]  # which is no pair
     for pair in predictions:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise SpecError(

@@ -63,6 +63,8 @@ def as_path(name: str, path: object) -> Path:
     """Returns an argument that is a path."""
     if not isinstance(path, (str, os.PathLike)):
         raise SpecError(f"{name} is {path!r:.100}: it must be a str or an os.PathLike")
+    if path == "":
+        raise SpecError(f"{name} is empty: it must be a path")
     return path
 
 
@@ -228,7 +230,10 @@ def is_bool(v: object) -> bool:
     return isinstance(v, bool) or str(getattr(v, "dtype", "")).rpartition(".")[2] == "bool"
 
 
-def count(name: str, v: Any, least: int = 1) -> int:
+MAX_WORKERS = 4096  # of an engine
+
+
+def count(name: str, v: Any, least: int = 1, most: float = math.inf) -> int:
     """Returns a whole number."""
     try:
         n = operator.index(v)
@@ -236,6 +241,8 @@ def count(name: str, v: Any, least: int = 1) -> int:
         n = least - 1
     if n < least or is_bool(v):
         raise SpecError(f"{name} is {v!r}: it must be an int of at least {least}")
+    if n > most:
+        raise SpecError(f"{name} is {v!r}: it must be at most {most}")
     return n
 
 

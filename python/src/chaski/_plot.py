@@ -5,14 +5,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from chaski import _show
+from chaski._calls import entry
 from chaski._members import Classes, Described, Ragged, by_number, polygons
-from chaski._plain import as_array, count, optional
+from chaski._plain import as_array, count, optional, positive
 from chaski.errors import NotFoundError, SpecError
 
 if TYPE_CHECKING:
@@ -181,6 +182,7 @@ def draw(
 ) -> Figure:
     """Returns the figure of `Members.plot`."""
     plt = pyplot()
+    positive("size", size)
     if bands is not None and (isinstance(bands, str) or np.shape(bands) not in ((1,), (3,))):
         raise SpecError(f"bands is {bands!r}: it must be three bands, or one, in a list")
     if not isinstance(given, Mapping):
@@ -197,7 +199,8 @@ def draw(
     shown = np.flatnonzero(valid)[: count("rows", rows)]
     named = _by_number("classes", classes, batch, str)
     painted = _by_number("palette", palette, batch, _hex)
-    how = batch, shown, bands, ignore or {}, named, painted, len(valid)
+    grey = _by_member("ignore", ignore, batch, "255")
+    how = batch, shown, bands, grey, named, painted, len(valid)
     found = [_picture(n, arrays[n], *how) for n in members]
     pictures = [p for p in found if p is not None]
     if not pictures:
@@ -261,14 +264,25 @@ def _by_number(
     option: str, given: Mapping[str, Classes] | None, batch: Described, read: Callable[[Any], str]
 ) -> dict[str, dict[int, str]]:
     """Returns names or colours of classes by member and number."""
-    out: dict[str, dict[int, str]] = {}
+    members = _by_member(option, given, batch).items()
+    return {name: by_number(f"{option} of {name}", v, read) for name, v in members}
+
+
+T = TypeVar("T")
+
+
+def _by_member(
+    option: str, given: Mapping[str, T] | None, batch: Described, example: str = "[...]"
+) -> Mapping[str, T]:
+    """Returns an option that is given by member, after a check of its names."""
     if given is not None and not isinstance(given, Mapping):
-        raise SpecError(f'{option} is {given!r}: it must be a dict by member, as {{"mask": [...]}}')
-    for name, v in (given or {}).items():
+        raise SpecError(
+            f'{option} is {given!r}: it must be a dict by member, as {{"mask": {example}}}'
+        )
+    for name in given or {}:
         if name not in batch:
             raise NotFoundError(f"{option} has {name!r}: the batch has {sorted(batch)}")
-        out[name] = by_number(f"{option} of {name}", v, read)
-    return out
+    return given or {}
 
 
 def _hex(colour: Any) -> str:
@@ -376,6 +390,7 @@ def _shapes(
 class Members(Described):
     """Members that can be drawn."""
 
+    @entry
     def plot(
         self,
         *names: str,

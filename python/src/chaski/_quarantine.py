@@ -17,6 +17,7 @@ from typing import Any
 
 from chaski._arguments import BadRow, SampleRef
 from chaski._files import absolute_path, sync, sync_names
+from chaski._plain import as_path
 from chaski.errors import OF_FILES, Error, NotFoundError, SpecError
 
 MAX_KNOWN = 10_000
@@ -73,7 +74,7 @@ class Quarantine:
 
     def __init__(self, path: str | os.PathLike[str], dataset: str) -> None:
         """Opens the list, or begins one; `dataset` is the fingerprint of what is read."""
-        path = absolute_path(os.fspath(path))
+        path = absolute_path(os.fspath(as_path("quarantine", path)))
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         self._folder = os.path.dirname(path)
         self._pid = os.getpid()

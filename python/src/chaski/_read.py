@@ -15,7 +15,7 @@ from chaski import _apart, _engine
 from chaski._assemble import Pool
 from chaski._calls import entry
 from chaski._grpc import at_fork, pb
-from chaski._plain import Path, absolute, count, indices, listed
+from chaski._plain import MAX_WORKERS, Path, absolute, count, indices, listed
 from chaski._rpc import Connection, stands_still
 from chaski.errors import SpecError, UnsupportedError
 
@@ -51,6 +51,8 @@ def connection(server: Server | None, max_chunk: int | None = None) -> Iterator[
     with one, stay: a program may give every file a limit of its own.
     """
     if server is not None:
+        if not isinstance(server, (str, Connection)):
+            raise SpecError(f"server is {server!r:.100}: it must be a str or a chaski.Connection")
         if max_chunk is not None:
             raise SpecError("max_chunk is for the engine of this process: the server has its own")
         if isinstance(server, str):
@@ -206,19 +208,23 @@ def read(
     paths = listed("path", path)
     corners: list[int] = []
     if windows is not None:
+        if y is not None or x is not None:
+            raise SpecError("windows are given, and y or x: windows are in place of these")
         height, width, corners = sizes_and_corners(windows, len(paths))
         y, x = (0, height), (0, width)
+    if sizes is not None and not isinstance(sizes, Mapping):
+        raise SpecError(f"sizes is {sizes!r:.100}: it must be a dict of lengths by name")
     request = pb.ReadRequest(
         paths=[words(server, p) for p in paths],
-        layout=layout or "",
-        sizes=dict(sizes or {}),
+        layout=str(layout or ""),
+        sizes={str(k): count(f"sizes: {k}", v) for k, v in (sizes or {}).items()},
         headers=_headers(header, paths),
         n=selection("n", n, picks=True),
         t=selection("t", t, picks=True),
         b=selection("b", b, picks=True),
         y=selection("y", y, picks=False),
         x=selection("x", x, picks=False),
-        num_threads=count("num_threads", num_threads, 0),
+        num_threads=count("num_threads", num_threads, 0, MAX_WORKERS),
         corners=corners,
         overview=None if overview is None else count("overview", overview, 0),
         check_headers=isinstance(header, Checked),

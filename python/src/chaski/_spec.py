@@ -110,12 +110,16 @@ def _taking(f: Callable[..., R], options: Callable[..., object], own: int) -> Ca
     """Returns f with the parts of options as arguments, behind so many of its own."""
     parts = [x.name for x in fields(options)]  # type: ignore[arg-type]
 
+    placed = [x.name for x in fields(options) if not x.kw_only]  # type: ignore[arg-type]
+    name = f.__qualname__.removesuffix(".__init__")
+
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> R:
+        if len(args) > own + len(placed):
+            raise TypeError(f"{name}() takes {' and '.join(placed)}: name all others, as rows=...")
         try:
             o = options(*args[own:], **kwargs)
         except TypeError as e:
-            name = f.__qualname__.removesuffix(".__init__")
             said = str(e).replace(f"{getattr(options, '__name__', '')}.__init__", name)
             words = instead("load", kwargs, parts, _written(options))
             raise TypeError(said + words) from None

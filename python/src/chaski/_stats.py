@@ -57,6 +57,7 @@ class Stats(dict[str, Any]):
         """Returns what notebooks show: the bands with their histograms."""
         return _show.stats_html(self)
 
+    @entry
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the JSON that `load` takes by its path. A file that is there is replaced whole."""
         replace_file(path, [json.dumps(self).encode(), b"\n"])
@@ -84,6 +85,8 @@ def weights(
     Returns:
         float32, (classes,).
     """
+    if not isinstance(stats, Mapping):
+        raise SpecError(f"stats is {stats!r:.100}: it must be what chaski.stats(source) returns")
     fields = stats.get("fields", {})
     if field not in fields:
         raise NotFoundError(f"stats has {sorted(fields)}, no {field!r}")

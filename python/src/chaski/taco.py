@@ -47,7 +47,6 @@ from chaski._plain import (
     listed,
     optional,
     plain,
-    positive,
 )
 from chaski._records import Document
 from chaski._secrets import without_secrets
@@ -93,8 +92,6 @@ def load(
         if is_local(p) and not os.path.lexists(p):
             raise NotFoundError(f"{p}: container: not found", kind="not found", file=p)
     base = None if base_path is None else absolute(base_path)
-    if timeout is not None:
-        positive("timeout", timeout)
     return Dataset(_Source(paths, base, column_mode, timeout), ())
 
 
