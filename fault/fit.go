@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -65,4 +66,55 @@ func List[T any](items []T, name func(T) string) string {
 }
 
 // Names is List of strings.
-func Names(names []string) string { return List(names, func(name string) string { return name }) }
+func Names(names []string) string { return List(names, Itself) }
+
+const (
+	// maxCompared names with at most maxName bytes each are compared in 16 ki * 64 * 64 = 64 Mi steps, some 0.1 s.
+	maxCompared = 16 << 10
+	maxEdits    = 2 // of a name that is near to another one
+)
+
+// Near is List for an error about a name that is not there. Where not all items are listed, those with a name near to
+// it come first, the nearest before others: names that differ in at most two letters, apart from capitals.
+func Near[T any](missing string, items []T, name func(T) string) string {
+	if len(items) <= maxListed {
+		return List(items, name)
+	}
+	var near [maxEdits + 2][]T // by edits; the last ones are not near
+	for i, item := range items {
+		n := maxEdits + 1
+		if i < maxCompared {
+			n = min(n, edits(strings.ToLower(missing), strings.ToLower(name(item))))
+		}
+		near[n] = append(near[n], item)
+	}
+	return List(slices.Concat(near[:]...), name)
+}
+
+// Itself is the name of a string, for Near.
+func Itself(name string) string { return name }
+
+// edits returns how many letters are inserted, removed or replaced to make b of a (the distance of Levenshtein), or a
+// larger number than maxEdits if these are long names, or their lengths alone say that there are more.
+func edits(a, b string) int {
+	if max(len(a), len(b)) > maxName || max(len(a), len(b))-min(len(a), len(b)) > maxEdits {
+		return maxEdits + 1
+	}
+	var row [maxName + 1]int // from the first i letters of a to each beginning of b
+	for j := range len(b) + 1 {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

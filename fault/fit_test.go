@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -54,6 +55,41 @@ func TestLongNames(t *testing.T) {
 	} {
 		if got := Short(c.name); got != c.want {
 			t.Errorf("%.80q became %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestNear: of more names than an error lists, those that differ in a few letters from the missing one come first.
+func TestNear(t *testing.T) {
+	var names []string
+	for i := range 400 {
+		names = append(names, fmt.Sprintf("col_%03d", i))
+	}
+	for _, c := range []struct {
+		missing, first string
+		names          []string
+	}{
+		{"Col_399", "col_399, col_099, ", names[1:]}, {"col_1", "col_001, ", names},
+		{"col_3999", "col_399, ", names[390:400:400]},
+		{"klass", "col_000, col_001, ", names}, {strings.Repeat("x", 1<<20), "col_000, col_001, ", names},
+		{"", "col_000, col_001, ", names},
+	} {
+		if len(c.names) < maxListed { // all are listed, in their order
+			c.first = Names(c.names)
+		}
+		if got := Near(c.missing, c.names, Itself); !strings.HasPrefix(got, c.first) {
+			t.Errorf("%.20q: %q", c.missing, got)
+		}
+	}
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"ab", "ab", 0}, {"ab", "b", 1}, {"ab", "ba", 2}, {"flaw", "lawn", 2}, {"", "ab", 2},
+		{"a", "abcd", 3},
+	} {
+		if got := edits(c.a, c.b); got != c.want || edits(c.b, c.a) != got {
+			t.Errorf("%q, %q: %d", c.a, c.b, got)
 		}
 	}
 }

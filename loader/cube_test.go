@@ -484,7 +484,7 @@ func TestArraysThatAreNotImages(t *testing.T) {
 		{cube, "", field("i", "z"), fault.NotFound, `no attribute "z"; there are ["a" "f"]`},
 		{cube, "", field("i", ""), fault.NotFound, "name the attribute"},
 		{cube, "", []Field{{Name: "i", Pattern: "{id}.tif"}}, fault.NotFound, "attributes"},
-		{t.TempDir(), "y x", nil, fault.NotFound, "__array_schema.tdb"},
+		{t.TempDir(), "y x", nil, fault.NotFound, "dims of rows is for arrays"},
 	} {
 		_, err := Open(t.Context(), Spec{Source: c.path, Dims: c.dims, Fields: c.fields, BatchSize: 1}, Options{})
 		if fault.KindOf(err) != c.kind || !strings.Contains(fmt.Sprint(err), c.says) {

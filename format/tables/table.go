@@ -98,11 +98,16 @@ func (t *Table) Check(ctx context.Context) error {
 
 // NoColumn returns the error for a column that does not exist.
 func (t *Table) NoColumn(name string) error {
-	return fault.New(fault.NotFound, "table", "no column %q; there are %s", name, Names(t.cols))
+	return fault.New(fault.NotFound, "table", "no column %q; there are %s", name, Near(name, t.cols))
 }
 
 // Names lists columns for a message.
-func Names(cols []Column) string { return fault.List(cols, func(c Column) string { return c.Name }) }
+func Names(cols []Column) string { return fault.List(cols, nameOf) }
+
+// Near lists columns for a message about one that does not exist, as fault.Near does.
+func Near(missing string, cols []Column) string { return fault.Near(missing, cols, nameOf) }
+
+func nameOf(c Column) string { return c.Name }
 
 // Take returns the table of the rows with these numbers, in that order; a negative number gives a row of nulls. The
 // caller must not change rows afterwards.

@@ -288,7 +288,7 @@ func (c *cells) values() (*Values, error) {
 		return nil, nil
 	case !c.exists && c.n > 0 && !c.optional:
 		return nil, fault.New(fault.NotFound, "property "+c.column, "no feature has it; there are %s",
-			fault.Names(slices.Sorted(maps.Keys(c.names))))
+			fault.Near(c.column, slices.Sorted(maps.Keys(c.names)), fault.Itself))
 	case c.kind == stringCell || c.kind == wordCell && (c.words || !c.allNumbers):
 		c.v.Ints = nil
 		c.codes.sort()

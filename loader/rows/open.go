@@ -9,10 +9,8 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -252,7 +250,7 @@ func openKind(ctx context.Context, kind store.Kind, src *spec.Source, fields []s
 	return openCatalog(ctx, src, fields, o)
 }
 
-// kindOf returns what a source leads to. A list of paths names containers, and timestamp an array.
+// kindOf returns what a source leads to. A list of paths names containers, and base_path an index of them.
 func kindOf(ctx context.Context, src *spec.Source, o resources.Options) (kind store.Kind, err error) {
 	lists := store.Find[store.Lists]()
 	switch {
@@ -268,9 +266,9 @@ func kindOf(ctx context.Context, src *spec.Source, o resources.Options) (kind st
 	refusal := ""
 	_, isArrays := kind.(store.Arrays)
 	switch {
-	case kind == store.Other && src.Timestamp != nil:
-		return timed(), nil // opening it says what is missing
 	case isArrays || kind == store.Other:
+	case src.Dims != "" && src.BasePath != "":
+		refusal = " is what base_path is for, and dims is for arrays: leave one of them out"
 	case src.Dims != "":
 		refusal = " has no dimensions to name: dims is for arrays"
 	case src.Timestamp != nil:
@@ -281,14 +279,6 @@ func kindOf(ctx context.Context, src *spec.Source, o resources.Options) (kind st
 			src.Source)
 	}
 	return kind, nil
-}
-
-// timed returns a kind of arrays whose dimensions and times may be named, or else Other.
-func timed() store.Kind {
-	if kinds := store.Find[store.Times](); len(kinds) > 0 {
-		return kinds[0]
-	}
-	return store.Other
 }
 
 // CatalogOptions returns how tables of a subset are opened: with its columns and more.
@@ -334,16 +324,21 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	if err != nil {
 		return nil, err
 	}
-	if src.Dims != "" && !table.HasStores() {
+	refusal := ""
+	switch {
+	case src.Dims != "" && !table.HasStores():
+		refusal = "dims of rows is for arrays of Zarr, HDF5 and TileDB, such as (n, y, x, b): write one by h5py, or " +
+			"save a .npy file for each n, whose axes the field's dims says"
+	case src.Timestamp != nil:
+		refusal = "timestamp is for a TileDB array, and this is none"
+	}
+	if refusal != "" {
+		kind := fault.Unsupported
+		if table.Len() == 0 {
+			kind = fault.NotFound
+		}
 		_ = table.Close() // it was only read
-		if magic.Named(source.Name(src.Source)).Class.Pixels() {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", "dims of rows is for "+
-				"arrays of Zarr, HDF5 and TileDB, such as (n, y, x, b): write one by h5py, or save a .npy file for "+
-				"each n, whose axes the field's dims says"), src.Source)
-		}
-		if kind := timed(); kind != store.Other {
-			return openKind(ctx, kind, src, from, o) // which says what is missing
-		}
+		return nil, fault.WithFile(fault.New(kind, "dataset", "%s", refusal), src.Source)
 	}
 	if table.OfImages() && !table.HasStores() { // whose fields may be arrays of their names
 		if err := checkImages(from); err != nil {

@@ -355,12 +355,35 @@ func TestDimensionsAndTimesOfAStore(t *testing.T) {
 		{spec.Source{Source: "flat"}, flat, ""}, {spec.Source{Source: "a.tif"}, store.Other, ""},
 		{spec.Source{Source: "flat", Dims: "y x"}, nil, "a flat store has no dimensions"},
 		{spec.Source{Source: "flat", Timestamp: at}, nil, "a flat store has no times"},
-		{spec.Source{Source: "a.tif", Dims: "y x", Timestamp: at}, timed(), ""},
+		{spec.Source{Source: "a.tif", Dims: "y x", Timestamp: at}, store.Other, ""},
 	} {
 		c.source.Source = filepath.Join(dir, c.source.Source)
 		kind, err := kindOf(t.Context(), &c.source, o)
 		if kind != c.kind || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, %v", c.source, kind, err)
+		}
+	}
+}
+
+// TestOptionsOfOtherSources: what is opened and has no use for an option says which one it is, not what another kind of
+// source would have.
+func TestOptionsOfOtherSources(t *testing.T) {
+	dir := folder.Of(t, "a.tif", "t.csv=image\na.tif\n")
+	fields := []spec.Field{{Name: "image", Kind: spec.RasterField, DType: "native"}}
+	for _, name := range []string{"", "a.tif", "t.csv"} {
+		for want, source := range map[string]spec.Source{
+			"": {}, "dims of rows is for arrays": {Dims: "y x"},
+			"timestamp is for a TileDB array": {Timestamp: &spec.Timestamp{}},
+		} {
+			source.Source = filepath.Join(dir, name)
+			table, err := Open(t.Context(), source, fields, resources.Options{}.WithDefaults())
+			if (err == nil) != (want == "") || err != nil && (fault.KindOf(err) != fault.Unsupported ||
+				!strings.Contains(err.Error(), want)) {
+				t.Errorf("%q, %q: %v", name, want, err)
+			}
+			if err == nil {
+				_ = table.Close()
+			}
 		}
 	}
 }

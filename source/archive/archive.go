@@ -192,7 +192,7 @@ func (a *zipDirectory) find(ctx context.Context, r source.Reader,
 		return cannot(fault.Unsupported, "it has %d members: name one", len(a.members))
 	case found == nil:
 		return nil, 0, fault.NoMember(part, "no such member in the archive, which has %s",
-			fault.Names(slices.Sorted(maps.Keys(a.members))))
+			fault.Near(name, slices.Sorted(maps.Keys(a.members)), fault.Itself))
 	case found.Encrypted:
 		return cannot(fault.Unsupported, "it is encrypted")
 	case found.Method == zip.Deflate && max(found.Bytes, found.Size) > maxInflated:

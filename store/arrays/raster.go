@@ -292,7 +292,7 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 		}
 		if column != "" {
 			return nil, fault.WithFile(fault.NoMember("group", "no array or group %q; there are %s", column,
-				namesOf(list)), n.URI)
+				fault.Near(column, list, Member.path)), n.URI)
 		}
 	}
 	return n.bandsOf(list, dims)
@@ -359,4 +359,7 @@ func (n *Node) bandsOf(list []Member, dims string) (*Raster, error) {
 }
 
 // namesOf lists the first paths of arrays, for an error.
-func namesOf(list []Member) string { return fault.List(list, func(m Member) string { return m.Path }) }
+func namesOf(list []Member) string { return fault.List(list, Member.path) }
+
+// path returns the path of an array.
+func (m Member) path() string { return m.Path }

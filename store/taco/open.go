@@ -272,6 +272,10 @@ func flat(parts [][]*model.Container, err error) ([]*model.Container, error) {
 
 // openOne opens one path, which may stand for several containers.
 func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]*model.Container, error) {
+	not := "is not a container"
+	if o.BasePath != "" {
+		not += ", which base_path is for"
+	}
 	format, from, err := identify(ctx, d.opener, uri)
 	if source.Unreachable(err) {
 		return nil, fault.WithFile(err, uri)
@@ -295,8 +299,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {
 			// A local directory exists, so the message must name the missing files in it.
-			err = fault.New(fault.Unsupported, "folder",
-				"is not a container: it has neither COLLECTION.json nor METADATA")
+			err = fault.New(fault.Unsupported, "folder", "%s: it has neither COLLECTION.json nor METADATA", not)
 		}
 		return nil, fault.WithFile(err, uri)
 	}
@@ -304,9 +307,13 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	switch {
 	case format == nil:
 		return nil, errors.Join(fault.WithFile(fault.At(fault.Unsupported, "file", 0,
-			"is not a container: its first bytes are of no known format"), uri), from.File.Close())
+			"%s: its first bytes are of no known format", not), uri), from.File.Close())
 	case format.form == Tacollection && listed:
 		err = fault.New(fault.Corrupt, "TACOLLECTION.json", "is listed by another TACOLLECTION.json")
+		return nil, errors.Join(fault.WithFile(err, uri), from.File.Close())
+	case o.BasePath != "" && !listed && !format.form.Indexes():
+		err = fault.New(fault.Unsupported, "container", "base_path is %q, which is for indexes of containers "+
+			"(.tacocat, __TACOCAT__, TACOLLECTION.json), and this is none", o.BasePath)
 		return nil, errors.Join(fault.WithFile(err, uri), from.File.Close())
 	case format.form == Tacollection:
 		return d.openCollection(ctx, from, o)

@@ -79,7 +79,7 @@ func (a *Array) listAll(ctx context.Context) (*arrayListing, error) {
 		if slices.Contains(names, schemasDir+"/") {
 			kind = fault.Unsupported
 		}
-		return nil, fault.New(kind, "folder", "it is not an array: %s is missing", schemaName)
+		return nil, fault.New(kind, "folder", "it is not a TileDB array: %s is missing", schemaName)
 	}
 	if a.Schema, err = a.schema(ctx, listing.latest(&a.o)); err != nil {
 		return nil, err

@@ -642,5 +642,5 @@ func (f *File) NoColumn(name string) error {
 		return fault.New(fault.Unsupported, "column "+name, "%s, as in %q", way, f.Columns[i].Name)
 	}
 	return fault.New(fault.NotFound, "schema", "no column %q; there are %s", name,
-		fault.List(f.Columns, func(c Column) string { return c.Name }))
+		fault.Near(name, f.Columns, func(c Column) string { return c.Name }))
 }

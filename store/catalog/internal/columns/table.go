@@ -261,7 +261,8 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 	if len(t.names) == 1 && strings.ContainsAny(t.names[0], "|,;\t") {
 		hint = ": columns must be separated by commas, semicolons or tabs, in a .tsv file by tabs"
 	}
-	return nil, fault.New(fault.NotFound, t.part, "no column %q; there are %s%s", name, fault.Names(t.names), hint)
+	return nil, fault.New(fault.NotFound, t.part, "no column %q; there are %s%s", name,
+		fault.Near(name, t.names, fault.Itself), hint)
 }
 
 // Data returns the table for queries, whose columns are read when they are first used: of Parquet files all of them

@@ -150,7 +150,7 @@ func (b *Binder) NoColumn(name string) error {
 	}
 	var names []string
 	for _, t := range b.Tables {
-		names = append(names, tables.Names(t.Table.Columns()))
+		names = append(names, tables.Near(name, t.Table.Columns()))
 	}
 	return fault.New(fault.NotFound, "query", "no column %q; there are %s", name, strings.Join(names, ", "))
 }
