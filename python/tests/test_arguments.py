@@ -220,10 +220,31 @@ def test_other_types_are_no_switch_path_or_number(tmp_path):
         (lambda: batch.plot(ignore=5), "ignore is 5: it must"),
         (lambda: batch.plot(classes={"image": "ab"}), "classes of image is 'ab': it must"),
         (lambda: Quarantine(5, ""), "quarantine is 5: it must"),
+        (lambda: chaski.Connection(5), "target is 5: it must"),
+        (lambda: chaski.stac("a.json", "a.csv", ["a"]), "out is 'a.csv': it is a Parquet file"),
+        (lambda: chaski.load("d", batch_size=1, fields={5: "a"}), "fields has the name 5: it must"),
+        (lambda: chaski.load("d", batch_size=1, rows=chaski.Rows(use="")), "use is '': it must"),
+        (
+            lambda: chaski.load("d", batch_size=1, pixels=chaski.Pixels(validity="")),
+            "validity is '': it must",
+        ),
+        (
+            lambda: chaski.load("d", batch_size=1, engine=chaski.Engine(wire="native")),
+            "wire is 'native': load has no use for it, connect has",
+        ),
     ):
         with pytest.raises(chaski.SpecError, match=f"^{re.escape(said)}"):
             call()
     with pytest.raises(chaski.NotFoundError, match="ignore has 'imag': the batch has"):
         batch.plot(ignore={"imag": 0})
+    for call, match in (
+        (lambda: jobs.run("stats", 2), "command is 'stats': it must be a list"),
+        (lambda: jobs.run(["stats"], 2.5), "shards is 2.5: it must"),
+        (lambda: jobs.run(["stats"], 2, retries=-1), "retries is -1: it must"),
+        (lambda: order.steps(1, 0), "n is 1 and g is 0"),
+        (lambda: order.local_rows(1, 0), "world_size is 0"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            call()
     with pytest.raises(TypeError, match=r"^load\(\) takes source: name all others, as rows=...$"):
         chaski.load("d", 2)

@@ -93,7 +93,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         RuntimeError: this process was forked from one that had used chaski.
     """
     _refuse_fork()
-    not_here = "retries", "prefetch_bytes", "credentials", "token", "plain_token"
+    not_here = "wire", "retries", "prefetch_bytes", "credentials", "token", "plain_token"
     e = _checked_engine(o, "load", *not_here)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(contextlib.closing(Files(o.fields, local=True)))

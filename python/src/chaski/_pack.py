@@ -107,6 +107,10 @@ def stac(
         raise SpecError(f"assets is {assets!r}: it must be a list of names, or a dict")
     fields = [f"{field}={asset}" for field, asset in named.items()]
     path = Path(absolute(out))
+    if path.suffix.lower() != ".parquet":
+        raise SpecError(
+            f"out is {os.fspath(out)!r}: it is a Parquet file, so it must end in .parquet"
+        )
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/items.json"
         if not isinstance(items, str | os.PathLike):

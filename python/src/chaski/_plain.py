@@ -148,9 +148,9 @@ def json_text(name: str, v: Any) -> str:
 
 
 def stated(name: str, v: Any) -> Any:
-    """Is `plain` of what may not be None, which the engine would take for the default."""
-    if v is None:
-        raise SpecError(f"{name} is None: it must have a value")
+    """Is `plain` of what may not be None or "", which the engine would take for the default."""
+    if v is None or isinstance(v, str) and v == "":
+        raise SpecError(f"{name} is {v!r}: it must have a value")
     return plain(name, v)
 
 
@@ -172,6 +172,8 @@ def members(o: Any, *others: str, where: str = "") -> dict[str, Any]:
         v = getattr(o, f.name)
         if v is None or v is False is f.default or f.name in others:
             continue
+        if isinstance(v, str) and f.default != "":
+            stated(where + f.name, v)
         may_be_0 = f.name in _MAY_BE_0 or f.default == 0
         read = dtype_name if f.name == "dtype" else plain if may_be_0 else above_zero
         out[f.name] = read(where + f.name, v)

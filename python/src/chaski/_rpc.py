@@ -157,6 +157,8 @@ class Connection:
             own: it is to the engine of this process, which does not ask for the token of others.
         """
         global _user
+        if not isinstance(target, str):
+            raise SpecError(f"target is {target!r:.100}: it must be a str")
         _user = _user or os.getpid()
         self.target = target
         self.credentials = credentials

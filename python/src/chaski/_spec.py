@@ -289,6 +289,9 @@ def _fields(named: Any, files: Files) -> dict[str, Any]:
     """Returns the JSON of fields by name."""
     if not isinstance(named, Mapping):
         raise SpecError(f"fields is {named!r}: it must be a dict of fields by name")
+    for name in named:
+        if not isinstance(name, str):
+            raise SpecError(f"fields has the name {name!r}: it must be a str")
     return {name: _field(name, f, files) for name, f in named.items()}
 
 

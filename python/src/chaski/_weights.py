@@ -162,7 +162,10 @@ def read(weights: Any) -> Array:
                 raise SpecError(f"weights are {path}: it has {table.num_columns} columns, not one")
             weights = table.column(0).to_numpy()
         else:
-            weights = np.load(path, allow_pickle=False)  # a map would see who overwrites it
+            try:
+                weights = np.load(path, allow_pickle=False)  # a map would see who overwrites it
+            except ValueError as e:
+                raise SpecError(f"weights is {weights!r}: it is no .npy file of numbers") from e
     array = as_array(weights)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "biuf":
         raise SpecError(

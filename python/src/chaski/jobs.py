@@ -62,8 +62,11 @@ def run(
         Error: A shard failed, after all others were done, or the merge did: of the kind that the
             command says, as NotFoundError, or else an EngineError.
     """
-    if shards < 1:
-        raise ValueError(f"shards is {shards}: it must be at least 1")
+    if isinstance(command, str) or not command:
+        raise ValueError(f'command is {command!r}: it must be a list of words, as ["index", ...]')
+    for name, n, least in ("shards", shards, 1), ("workers", workers, 0), ("retries", retries, 0):
+        if not isinstance(n, int) or n < least:
+            raise ValueError(f"{name} is {n!r}: it must be an int of at least {least}")
     make = _maker(executor)
     if executor is None:
         workers = workers or 1

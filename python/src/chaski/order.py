@@ -220,11 +220,15 @@ def drawn(
 
 def steps(n: int, g: int, drops_last: bool = False) -> int:
     """Returns the steps of an epoch of n positions in global batches of g."""
+    if n < 0 or g < 1:
+        raise ValueError(f"n is {n} and g is {g}: they must be at least 0 and 1")
     return n // g if drops_last else -(-n // g)
 
 
 def local_rows(g: int, world_size: int) -> int:
     """Returns the rows of a global batch of g on each of world_size ranks, padding included."""
+    if g < 1 or world_size < 1:
+        raise ValueError(f"g is {g} and world_size is {world_size}: they must be at least 1")
     return -(-g // world_size)
 
 
