@@ -209,7 +209,7 @@ func (s *Spec) validate() error {
 	names := map[string]bool{"valid": true, "position": true, "sample": true}
 	for _, n := range s.extras() {
 		if names[n] {
-			return fmt.Errorf("two members of a batch are called %q", n)
+			return twoMembers(n)
 		}
 		names[n] = true
 	}
@@ -232,7 +232,7 @@ func (s *Spec) validate() error {
 					"so give the mask its own, such as %q", field.Name, member, field.Name+"_valid")
 			}
 			if member != "" && names[member] {
-				return fmt.Errorf("two members of a batch are called %q", member)
+				return twoMembers(member)
 			}
 			names[member] = true
 		}
@@ -275,4 +275,10 @@ func (b *BadLimit) validate(policy string) error {
 		return wrong("bad_limit.rate", *b.Rate, "it must be from 0 to 1")
 	}
 	return nil
+}
+
+// twoMembers returns the error about two members of a batch with one name.
+func twoMembers(name string) error {
+	return fmt.Errorf("two members of a batch are called %q, which has \"valid\", \"position\" and \"sample\" of its "+
+		"own: name a field or a mask differently", name)
 }

@@ -142,7 +142,8 @@ func (s *Split) validate(use string) error {
 	case err != nil:
 		return err
 	case (s.By == "column" || s.By == "date") != (s.Column != ""):
-		return fmt.Errorf("by %q, and column %q", s.By, s.Column)
+		return fmt.Errorf("by is %q, and column is %q: \"column\" and \"date\" need one, and others have none",
+			s.By, s.Column)
 	// The negation also refuses NaN, for which every comparison is false.
 	case (s.By == "cell" || s.By == ByPlace) && !(s.Size > 0):
 		return wrong("size", s.Size, "the side of a cell must be above 0")
@@ -158,7 +159,8 @@ func (s *Split) validate(use string) error {
 		return fmt.Errorf("by %q, and columns: windows are divided, not rows", s.By)
 	case (s.By == "cell" || s.By == ByPlace) != (s.Size != 0) ||
 		s.By == "cell" && len(s.Columns) != 4:
-		return fmt.Errorf("by %q, cells of size %v and %d columns of bounds", s.By, s.Size, len(s.Columns))
+		return fmt.Errorf("by is %q, size is %v, and there are %d columns of bounds: \"cell\" needs a size and 4 "+
+			"columns, \"place\" a size, and others have none", s.By, s.Size, len(s.Columns))
 	case s.LonLat && s.By != "cell" || s.LonLat != (s.CRS != ""):
 		return fmt.Errorf("by %q, in longitude and latitude %t, of a CRS in column %q", s.By, s.LonLat, s.CRS)
 	case !slices.Contains(names, use):

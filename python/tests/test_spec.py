@@ -123,7 +123,12 @@ def test_spec(args, want):
         ({"seed": -1}, "seed"),
         ({"seed": 1 << 64}, "seed"),
         ({"fields": {}}, "fields is empty"),
-        ({"fields": {"valid": "c"}}, 'two members of a batch are called "valid"'),
+        ({"fields": {"valid": "c"}}, 'two members of a batch are called "valid", which has'),
+        ({"window": chaski.TileWindow(8, pool=1, pool_bytes=5)}, "pool is 1, and pool_bytes"),
+        (
+            {"rows": chaski.Rows(split=chaski.Split("hash", {"a": 1}, column="c"), use="a")},
+            'by is "hash", and column is "c": "column" and "date" need one',
+        ),
         ({"fields": {"geo": "c"}}, '"geo" is the name of the place of a window'),
         ({"fields": {"image": {"colunm": "c"}}}, "'colunm'"),
         ({"fields": {"image": 3}}, "image"),

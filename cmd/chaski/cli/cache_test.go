@@ -205,6 +205,7 @@ func TestWrongCaches(t *testing.T) {
 		err  string
 	}{
 		{"cat --cache-dir " + dir + " " + bases[0] + "a.tif", 2, "needs --cache-bytes"},
+		{"cat --cache-bytes 1000000 " + bases[0] + "a.tif", 2, "there is no --cache-dir"},
 		{"cat --cache-bytes -1 " + bases[0] + "a.tif", 2, "cache-bytes"},
 		{"cat --cache-dir " + dir + " --cache-bytes 10 " + bases[0] + "a.tif", 2, "is 10: it must be at least 65536"},
 		{"cat --cache-dir " + dir + " --cache-bytes 1000000 " + bases[0] + "a.tif", 1, "is no cache"},

@@ -111,6 +111,9 @@ func (f *DiskCache) Set(ref *diskcache.Ref) error {
 	if f.Dir == "" {
 		f.Dir = os.Getenv(CacheVariable)
 	}
+	if f.Bytes != 0 && f.Dir == "" {
+		return console.Usagef("--cache-bytes is %d, and there is no --cache-dir that it could bound", f.Bytes)
+	}
 	text := os.Getenv(CacheBytesVariable)
 	if f.Bytes == 0 && text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
