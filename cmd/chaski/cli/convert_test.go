@@ -211,6 +211,8 @@ func TestConvertRefuses(t *testing.T) {
 		{2, []string{tif, "-o", dir + "/x.rumi", "--to", "rumi3", "--time", "2024-05-06", "--unit", "b b h w"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--t", "0", "--stack"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--graph", "planar>zigzag>pfor"}},
+		{2, []string{tif, "-o", dir + "/x.tif", "--graph", "zstd"}},
+		{2, []string{tif, "-o", dir + "/x.tif", "--codec", "best"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--geozl", "19"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--codec", "worst"}},
 		{2, []string{tif, "-o", dir + "/x.rumi", "--max-cost", "-1"}},

@@ -38,6 +38,9 @@ func (f *encoding) add(fl *pflag.FlagSet) {
 // resolve fills in defaults. It leaves fields alone that are no options.
 func (f *encoding) resolve() (err error) {
 	f.to = cmp.Or(f.to, convert.TOG)
+	if f.to == convert.TOG && (f.o.Graph != "" || f.codec != "auto" || f.o.MaxCost != 0) {
+		return console.Usagef("--graph, --codec and --max-cost are for rumi files, and the format is %s", f.to)
+	}
 	if f.o.Graph == "" {
 		f.o.Graph = f.codec
 	} else if f.codec != "auto" || f.o.MaxCost != 0 {
