@@ -288,6 +288,4 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
         raise SpecError("cache needs cache_bytes: the most that it may take on disk")
     if e.cache_bytes and not e.cache and not os.environ.get("CHASKI_CACHE_DIR"):
         raise SpecError(f"cache_bytes is {e.cache_bytes}, and no cache is given: it needs a folder")
-    if (e.workers or 0) > _MAX_WORKERS:
-        raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
     return e
