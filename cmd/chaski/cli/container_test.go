@@ -102,6 +102,7 @@ func TestContainerCommands(t *testing.T) {
 		{"stats --component x " + zip, 2, "", "--from-metadata"},
 		{"stats --field image=image --classes 3 " + zip, 2, "", "--classes needs --sampling"},
 		{"stats --field image=image --cell 8 " + zip, 2, "", "--cell needs --sampling"},
+		{"stats --field image=image --sampling --cell 0 " + zip, 2, "", "must be at least 1"},
 		{"stats --field image=image --count image " + zip, 2, "", "--count needs --sampling"},
 		{"stats --where id='a' " + zip, 1, "", "none of its 4 rows is selected"},
 		{"stats --field image=image --where id='roi_qs0' " + zip, 0, `"samples":1`, ""},

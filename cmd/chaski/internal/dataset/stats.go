@@ -97,7 +97,7 @@ func (f *statsFlags) add(cmd *cobra.Command) {
 	console.Var(defined, &f.weights.Classes, "classes", nil)
 	// Without it pflag would print (default []), which contradicts the text.
 	defined.Lookup("classes").DefValue = ""
-	console.Var(defined, &f.weights.Cell, "cell", 64)
+	console.CountVar(defined, &f.weights.Cell, "cell", 64, 1)
 	f.shards.Add(defined)
 	f.Measured.Add(defined)
 }
