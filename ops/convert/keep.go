@@ -35,6 +35,14 @@ type rasterMeta struct {
 	beside    []string       // paths of files beside the raster
 }
 
+// only returns the one step of a raster whose format has no time.
+func (o *Options) only() ([]int, error) {
+	if o.Steps.Slice || o.Steps.List != nil {
+		return nil, fault.New(fault.Unsupported, "file", "--t picks steps of time of rumi3, and it has none")
+	}
+	return []int{0}, nil
+}
+
 // inspect reads what the raster at path holds, without its pixels.
 func (o *Options) inspect(ctx context.Context, path string) (*rasterMeta, error) {
 	file, err := o.Opener.Open(ctx, path)
@@ -50,7 +58,7 @@ func (o *Options) inspect(ctx context.Context, path string) (*rasterMeta, error)
 	if format.Class == magic.Picture {
 		if held.image, err = picture.Open(ctx, file, chunk.Axes{}, o.limits().MaxChunk); err == nil {
 			held.meta = pictureMeta(held.image)
-			held.steps, err = o.Steps.Indices("t", 1)
+			held.steps, err = o.only()
 		}
 		return held, err
 	}
@@ -61,7 +69,7 @@ func (o *Options) inspect(ctx context.Context, path string) (*rasterMeta, error)
 	if rumi.Is(ctx, directory) {
 		return held, held.rumi(ctx, directory, o)
 	}
-	if held.steps, err = o.Steps.Indices("t", 1); err != nil {
+	if held.steps, err = o.only(); err != nil {
 		return nil, err
 	}
 	img, err := tiff.FromFile(ctx, directory, o.limits())
@@ -122,7 +130,12 @@ func (h *rasterMeta) rumi(ctx context.Context, f *ifd.File, o *Options) (err err
 	if err != nil {
 		return err
 	}
-	if h.steps, err = o.Steps.Indices("t", header.Times); err != nil {
+	if header.Generation < 3 {
+		h.steps, err = o.only()
+	} else {
+		h.steps, err = o.Steps.Indices("t", header.Times)
+	}
+	if err != nil {
 		return err
 	}
 	if header.Generation == 3 {

@@ -84,7 +84,7 @@ func TestConvertOriginalArrays(t *testing.T) {
 func TestConvertArraysThatDoNotFit(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	writeChips(t, src, 2, [3]int{2, 20, 20})
-	cube := filepath.Join(dir, "cube")
+	chip, cube := filepath.Join(src, "chip-00.tif"), filepath.Join(dir, "cube")
 	for _, c := range []struct {
 		args []string
 		code int
@@ -95,7 +95,13 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 			1, "no attribute",
 		},
 		{[]string{testdata(t, "tiledb", "arrays", "sparse_2d"), "-o", cube}, 1, "sparse"},
-		{[]string{"--timestamp", "5", src, "-o", cube + ".tif"}, 2, "is not an array"},
+		{[]string{"--timestamp", "5", src, "-o", cube + ".tif"}, 2, "--timestamp is for arrays"},
+		{[]string{"--attr", "a", chip, "-o", cube + ".tif"}, 2, "--attr is for arrays"},
+		{[]string{"--dims", "b y x", chip, "-o", cube + ".tif"}, 2, "--dims is for arrays"},
+		{[]string{"--t", "0", chip, "-o", cube + ".tif"}, 1, "--t picks steps of time of rumi3, and it has none"},
+		{[]string{"--t", "0", testdata(t, "tiledb", "cube"), "-o", cube}, 2, "--t picks steps of time of rumi3"},
+		{[]string{chip, "-o", cube + ".png"}, 2, "ends like a PNG image, which is not written: the endings are .tif"},
+		{[]string{chip, "-o", cube + ".zarr"}, 2, "ends like a Zarr store"},
 	} {
 		r := chaski(t.Context(), append([]string{"convert"}, c.args...)...)
 		if r.code != c.code || !strings.Contains(r.err, c.says) {

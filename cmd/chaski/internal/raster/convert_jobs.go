@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
@@ -44,13 +45,16 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 			return nil, err
 		}
 		if kind == tiledb.Kind {
+			if f.steps != "" {
+				return nil, console.Usagef("--t picks steps of time of rumi3: %s is an array", pattern)
+			}
 			if jobs, err = f.images(ctx, files, jobs, pattern); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if f.at.Value != nil {
-			return nil, console.Usagef("--timestamp opens arrays: %s is not an array", pattern)
+		if name := f.ofArrays(); name != "" {
+			return nil, console.Usagef("--%s is for arrays: %s is not an array", name, pattern)
 		}
 		dir := strings.HasSuffix(pattern, "/") // of a remote one, which cannot be asked
 		if !source.IsRemote(pattern) {
@@ -86,6 +90,19 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 	return jobs, f.apart(jobs)
 }
 
+// ofArrays returns the name of a flag that is set and is only for arrays, or "".
+func (f *convertFlags) ofArrays() string {
+	switch {
+	case f.at.Value != nil:
+		return "timestamp"
+	case f.attr != "":
+		return "attr"
+	case f.dims != "":
+		return "dims"
+	}
+	return ""
+}
+
 // stacked returns one conversion of all rasters.
 func (f *convertFlags) stacked(jobs []fileConversion) ([]fileConversion, error) {
 	job := fileConversion{src: jobs[0].src, dst: f.out}
@@ -112,11 +129,15 @@ func baseName(p string) string {
 	return filepath.Base(p)
 }
 
-// apart checks that rasters have different destinations, and that these are free unless --overwrite is
-// set. It looks before the first conversion, so hours of work do not end with this error.
+// apart checks that rasters have different destinations with endings of what is written, and that these are free
+// unless --overwrite is set. It looks before the first conversion, so hours of work do not end with this error.
 func (f *convertFlags) apart(jobs []fileConversion) error {
 	sources := map[string]string{}
 	for _, conversion := range jobs {
+		if noun := magic.OfName(conversion.dst); noun != "" {
+			return console.Usagef("%s ends like %s, which is not written: the endings are %s", conversion.dst, noun,
+				strings.Join(slices.Concat(magic.TIFF.Ends, magic.Rumi.Ends), ", "))
+		}
 		dst := pathname.Join(conversion.dst)
 		if src, twice := sources[dst]; twice {
 			return console.Usagef("%s and %s would both become %s: convert them to different directories", src,
