@@ -7,10 +7,10 @@ import (
 )
 
 // Blocks is an order in which a stored chunk with many samples is read once. The samples of a dataset are cut into
-// blocks of Samples that follow each other, of which the last one may be shorter. The blocks of an epoch are permuted,
+// blocks of Samples that follow each other; the last one may be shorter. The blocks of an epoch are permuted,
 // and the samples of Pool blocks that follow each other are permuted together, one by one.
 //
-// A batch of B samples then has those of about B blocks if a pool has many more. On rows that are sorted by a class,
+// A batch of B samples then comes from about B blocks if a pool has many more. On rows that are sorted by a class,
 // the variance of a mean over a batch is about 1 + (B-1)/Pool times the variance in a full permutation.
 type Blocks struct {
 	Samples int64 // of a block

@@ -53,14 +53,14 @@ type Times interface {
 	Times()
 }
 
-// Lists is a Kind of which a list of paths is one dataset.
+// Lists is a Kind whose lists of paths are one dataset each.
 type Lists interface {
 	Kind
 	// Parts reports whether a local name without a file stands for files with the names of parts.
 	Parts(ctx context.Context, o source.Opener, uri string) bool
 }
 
-// Several is a Kind of which no path is one raster. Usage says how the rasters of a path are read.
+// Several is a Kind whose paths are never one raster. Usage says how the rasters of a path are read.
 type Several interface{ Usage(path string) string }
 
 // Verifier is a Kind that checks every byte of a path. Its error is a fault of the path, unless the context is done.
@@ -202,7 +202,7 @@ var known = []struct {
 // ErrNoContainers is the error of a program without the package of containers.
 var ErrNoContainers = fault.NotImported("dataset", "reads containers", "loader/containers")
 
-// OfFormat returns the kind of files of a format, nil if there is none.
+// OfFormat returns the kind of files of a format, or nil.
 func OfFormat(f *magic.Format) Files {
 	for _, k := range Find[Files]() {
 		if k.Format() == f {

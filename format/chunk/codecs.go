@@ -31,7 +31,7 @@ func Registered() Codecs { return maps.Clone(registered) }
 // Opened has a decompressor of each codec that one worker has needed. The zero value opens the codecs of
 // Register.
 type Opened struct {
-	codecs Codecs // nil: those of Register
+	codecs Codecs // nil: what Register has
 	live   [numCodecs]Decompressor
 }
 

@@ -73,7 +73,7 @@ func (w *walk) fixedArray(addr uint64, kind byte, visit func(number uint64, b *b
 	if count <= each {
 		return w.fixedBlock(e, data, front+count*uint64(e.size)+4, front, count)
 	}
-	if count > maxBlock { // of which each takes a bit of a bit map, and bytes of the file
+	if count > maxBlock { // each block takes a bit of a bit map, and bytes of the file
 		return b.fail("%d entries", count)
 	}
 	pageCount := (count + each - 1) / each

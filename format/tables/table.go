@@ -16,7 +16,7 @@ type Table struct {
 	cols   []Column
 	load   func(ctx context.Context, i int) (*Vector, error)
 	loaded []keylock.Value[*Vector]
-	pages  *parquetTable // if the columns are those of a Parquet object, else nil
+	pages  *parquetTable // if the columns lie in a Parquet object, else nil
 	of     *Table        // if Rename made the table: the one with the old names
 }
 

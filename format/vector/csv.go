@@ -258,7 +258,7 @@ func (l *labels) shapeOf(t *table, record []string) (coordForm, error) {
 	return l.box(coords[0], coords[1], coords[2], coords[3]), nil
 }
 
-// startsAndLengths adds a mask of runs, each of which is the number of its first pixel, from 1 on, and its length.
+// startsAndLengths adds a mask of runs: for each the number of its first pixel, from 1 on, and its length.
 // Pixels are numbered from top to bottom, column after column, of an image whose height the file does not say. Kaggle's
 // oldest files have -1 for an image without a mask.
 func (l *labels) startsAndLengths(text string) (coordForm, error) {

@@ -196,7 +196,7 @@ func (l *Layer) hashColumns(hash digest.Digest) string {
 	return hash.Hex()
 }
 
-// Bounds returns the box around all shapes on the ground; false if there are none.
+// Bounds returns the box around all shapes on the ground, and false without shapes.
 func (l *Layer) Bounds() (minX, minY, maxX, maxY float64, ok bool) {
 	if l.tree == nil {
 		return 0, 0, 0, 0, false

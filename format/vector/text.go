@@ -149,7 +149,7 @@ func dotaObject(l *labels, words []string) (coordForm, map[string]string, error)
 	return polygonForm, named, err
 }
 
-// beginsYOLO reports whether an object is numbers alone, of which the readers of DOTA and KITTI take others.
+// beginsYOLO reports whether an object is numbers alone; the readers of DOTA and KITTI take others.
 func beginsYOLO(words []string, _ bool) bool {
 	count := countNumbers(words)
 	return count == len(words) && count >= 5 && count != 10 && !isKITTI(words)

@@ -44,7 +44,7 @@ type Figures struct {
 type DiskCache struct {
 	FromCache int64 `json:"from_cache"` // were read from it
 	FromStore int64 `json:"from_store"` // were read from stores
-	Used      int64 `json:"used"`       // its ranges take on disk, also those of other engines
+	Used      int64 `json:"used"`       // its ranges take on disk, also what other engines put there
 	Quota     int64 `json:"quota"`      // they may take
 }
 

@@ -47,7 +47,7 @@ type stream struct {
 	native    bool          // leases may leave the arithmetic to the client, too
 	id        uint64        // as the client calls the stream
 	pipe      *replyPipe    // takes the replies; nil: gRPC does
-	piped     bool          // requests come by the pipe when those of the call have ended; only receive uses it
+	piped     bool          // requests come by the pipe when the call has no more; only receive uses it
 	lastEntry *datasetEntry // of the last ticket: see engines.keep
 	counts    *counts       // of the last ticket, and its rank; nil: there was none
 	last      *report.Rank

@@ -55,7 +55,7 @@ type Match struct {
 // New returns names. It keeps the list.
 func New(list []string) *Names { return newNames(list, 0, false) }
 
-// Apart returns names of which the last part suffices, whatever the folders: a sample is the one that has most of the
+// Apart returns names whose last part suffices, whatever the folders: a sample is the one that has most of the
 // last parts of its path in common with the name.
 func Apart(list []string) *Names { return newNames(list, 0, true) }
 

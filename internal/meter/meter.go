@@ -37,7 +37,7 @@ type Meter struct {
 	found  map[int64]uint64 // blocks that hold anything but zeros
 }
 
-// New returns a meter of a file of which nothing is read yet.
+// New returns a meter of a file before it is read.
 func New() *Meter { return &Meter{work: spareWork, memory: spareMemory, found: map[int64]uint64{}} }
 
 // Found says that b stands at an offset of the file.

@@ -123,7 +123,7 @@ type TIFFInfo struct {
 	Interleave  string `json:"interleave"` // TILE, BAND or PIXEL
 	Directories int    `json:"directories"`
 	Chain       string `json:"chain,omitempty"` // why further directories cannot be read
-	Pages       int    `json:"pages,omitempty"` // images of several, of which the first one is read
+	Pages       int    `json:"pages,omitempty"` // images, if there are several: the first one is read
 	Overviews   int    `json:"overviews,omitempty"`
 	// OverviewFile is the file of overviews beside the raster (.ovr), where its own file has none. OverviewFault says
 	// why that file is refused.

@@ -43,11 +43,11 @@ func (v *field) log(path string, found vector.Remarks) {
 }
 
 // manyImages is how many images lie beside the shapes of their file before the log says so. A file may be of a part of
-// the scenes, and few of these then come first by chance: of 64 images of which a sixth has objects, one in 100,000
+// the scenes, and few of these then come first by chance: where a sixth of 64 images has objects, one in 100,000
 // times.
 const manyImages = 64
 
-// elsewhere notices shapes that lie elsewhere than the images, as those of another region or of a wrong CRS do, and
+// elsewhere notices shapes that lie elsewhere than the images, as shapes of another region or in a wrong CRS do, and
 // files without shapes: masks would be empty without a word.
 type elsewhere struct {
 	mu     sync.Mutex

@@ -45,7 +45,7 @@ type Options struct {
 	// one if several are equal.
 	Argmax bool
 	// Overviews writes versions of half, a quarter, … of the sides, until one has 512 pixels at most: the mean of four
-	// pixels, or the class that most of them have, without those of nodata.
+	// pixels, or the class that most of them have, without nodata.
 	Overviews bool
 	// Classes are the names and colours of the numbers from 0 on, with Argmax.
 	Classes chunk.Legend
@@ -81,7 +81,7 @@ func Image(o Options, read func(j int64, dst []float32) error, emit func(y, rows
 // noClass is the value of pixels without a number, or without a window, in an image of classes.
 const noClass = 255
 
-// stripRows is how many rows are emitted at a time: those of the tiles of a TOG.
+// stripRows is how many rows are emitted at a time: as many as a tile of a TOG has.
 const stripRows = 512
 
 // windowBlender holds the weighted sums of the rows of an image that windows may still reach.
@@ -104,7 +104,7 @@ func newBlender(o *Options, emit func(y, rows int, strip []byte) error) *windowB
 	}
 }
 
-// held returns how many rows are held: those of a window that begins in the last row of a strip.
+// held returns how many rows are held: as many as a window has that begins in the last row of a strip.
 func (o *Options) held() int { return min(o.Height, stripRows+o.Grid.H) }
 
 // put adds the window whose upper left pixel lies at a row and a column of the image, as far as it lies in the image.

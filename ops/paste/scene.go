@@ -28,7 +28,7 @@ type Emit func(write func(io.Writer) error) error
 
 // Scene assembles the predictions for the windows of a scene into a raster, a TOG with the scene's georeferencing,
 // which may be ground control points. in is a NumPy file as NewWindows reads it; errors call it name. Its shape sets
-// Bands, Height and Width of o. Pixels that are missing in all bands of the scene are nodata, as those of NaN are: see
+// Bands, Height and Width of o. Pixels that are missing in all bands of the scene are nodata, as NaN is: see
 // Ground. emit is called when all windows have come. Errors of options have no kind.
 func Scene(ctx context.Context, files source.Opener, scene string, in io.Reader, name string, o Options, workers int,
 	emit Emit) error {
@@ -128,7 +128,7 @@ func (g *gaps) clear(y, rows int, strip []byte, classes bool) error {
 	return nil
 }
 
-// read looks at whole rows of chunks of the scene, of which the first has row y.
+// read looks at whole rows of chunks of the scene, from the one with row y on.
 func (g *gaps) read(y int) error {
 	x := g.scene.Index
 	perRow := int64(max(x.DataBands(), 1)) * int64(x.Width) * int64(x.DType.Size()+1)

@@ -25,7 +25,7 @@ type File struct {
 // Part is the report of some of the files that Expand returned. Its JSON can be joined with others in another process.
 type Part struct {
 	Report            // without the notes of Names
-	Names  []nameList `json:"names,omitempty"` // of the bands of rasters: notes compare those of all files
+	Names  []nameList `json:"names,omitempty"` // of the bands of rasters: notes compare all files
 }
 
 // Files checks count of the files that Expand returned, from first on.

@@ -55,7 +55,7 @@ func (m *Means) UnmarshalJSON(b []byte) error {
 
 // Change is weights that draw the samples of a run from a place on.
 type Change struct {
-	Path    string `json:"path"` // as those of Weights
+	Path    string `json:"path"` // as in Weights
 	Hash    string `json:"hash"`
 	Once    bool   `json:"once"`
 	Epoch   uint64 `json:"epoch"`   // the first epoch with them

@@ -75,7 +75,7 @@ type Archive struct {
 	List func(ctx context.Context, p *source.Part, open Opening) (source.Reader, iter.Seq[source.Entry], error)
 }
 
-// Opening opens a file of which something is known.
+// Opening opens a file about which something is known.
 type Opening func(k source.Known) (source.Reader, error)
 
 // Member is where the bytes of a member lie in its archive. Content makes a reader of its content from one of these.

@@ -68,7 +68,7 @@ type Chunks interface {
 	Prepare(ctx context.Context) error
 }
 
-// Objects are Chunks each of which is an object, or lies in one with others if the metadata has Shards.
+// Objects are Chunks that are objects, or lie in one with others if the metadata has Shards.
 type Objects interface {
 	Chunks
 	// Object returns the URI of the object of a chunk, and Name what the chunk is called in errors.

@@ -26,7 +26,7 @@ func (m *Meta) fillNoData() (fill chunk.NoData) {
 	return fill
 }
 
-// declared returns the values of the attributes _FillValue and missing_value of CF, each of which may be several. In
+// declared returns the values of the attributes _FillValue and missing_value of CF: each may have several. In
 // arrays of version 2 that xarray wrote the fill value is _FillValue.
 func (m *Meta) declared() (list []chunk.NoData) {
 	if m.FillMissing {
@@ -95,7 +95,7 @@ func (m *Meta) sample(raw json.RawMessage) []byte {
 	return nil
 }
 
-// elements returns the values of an attribute: those of a list, or the one that it is. null is none.
+// elements returns the values of an attribute: of a list all, else the one that it is. null has no value.
 func elements(raw json.RawMessage) (list []json.RawMessage) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null":

@@ -225,7 +225,7 @@ func (n *Node) Charge(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// Hold charges bytes for as long as the store is in use, such as those of an index of chunks.
+// Hold charges bytes for as long as the store is in use, such as an index of chunks.
 func (n *Node) Hold(ctx context.Context, bytes int64) error { return n.options.memory.take(ctx, bytes) }
 
 // refund gives back some of the bytes that the node was charged for.

@@ -34,7 +34,7 @@ var timeOrigin = regexp.MustCompile(`^(\d{1,4})-(\d{1,2})-(\d{1,2})` +
 // gregorian is the first day of the calendar that standard ones have had since.
 var gregorian = time.Date(1582, 10, 15, 0, 0, 0, 0, time.UTC)
 
-// cfTime returns what the attribute units says of times, nil of numbers that are none. Other calendars than the one in
+// cfTime returns what the attribute units says of times, and nil for other numbers. Other calendars than the one in
 // use are fault.Unsupported: their days have no timestamps.
 func (m *Meta) cfTime() (*cfTime, error) {
 	units := m.Attrs.Text("units")

@@ -62,7 +62,7 @@ func partsOf(ctx context.Context, o source.Opener, whole string) ([]string, erro
 // maxParts limits the parts of a container: their numbers have four digits.
 const maxParts = 10000
 
-// partitions returns the number of parts in the header of a part, or 0 if that is none. An error says that it cannot be
+// partitions returns the number of parts in the header of a part, or 0 if it has none. An error says that it cannot be
 // reached.
 func partitions(ctx context.Context, o source.Opener, uri string) (int, error) {
 	file, err := o.Open(ctx, uri)

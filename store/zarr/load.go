@@ -20,7 +20,7 @@ const (
 	consolidated = ".zmetadata"
 )
 
-// load reads the metadata of a node. of is that of an array, also if it cannot be read.
+// load reads the metadata of a node. of describes an array, also if it cannot be read.
 func load(ctx context.Context, n *arrays.Node) (of arrays.Object, err error) {
 	uri := n.URI
 	object, err := n.ReadObject(ctx, source.Join(uri, meta3))

@@ -27,7 +27,7 @@ func (s Spans) some(lo, hi int64) bool {
 	return s == nil || len(after) > 0 && after[0].Lo < hi
 }
 
-// of returns those of the n rows from first on that are among s, which is not nil, counted from first.
+// of returns which of the n rows from first on are among s, which is not nil, counted from first.
 func (s Spans) of(first, n int64) (rows []int32) {
 	for _, span := range s.from(first) {
 		if span.Lo >= first+n {

@@ -6,7 +6,7 @@
 //	sql     types, errors, dates
 //	ast     tokens and the tree that the parser makes of them
 //	vec     values of a batch of rows
-//	eval    bound expressions, of which equal ones are one node, and their values for a batch of rows at a time
+//	eval    bound expressions, where equal ones are one node, and their values for a batch of rows at a time
 //	bind    finds columns, types and functions
 //	funcs   the functions and aggregates, with their documentation
 //

@@ -184,7 +184,7 @@ type csvTable struct {
 	rows          int64
 	points        bool              // numbers have a point alone, because commas or tabs separate the values of a file
 	bytes, charge int64             // of the values, and how many of them are charged to the budget
-	paths         []string          // the columns of the paths of several files, behind those of the files
+	paths         []string          // the columns of the paths of several files, behind the columns of the files
 	from          map[string]string // and their values in the rows of a file
 }
 
@@ -224,7 +224,7 @@ func (t *csvTable) all(r source.Reader, comma rune) error {
 	return t.records(reader, file, data)
 }
 
-// columns prepares the columns of the first file. Those of others must be the same.
+// columns prepares the columns of the first file. Other files must have the same.
 func (t *csvTable) columns(names []string) error {
 	inFile := len(t.names) - len(t.paths) // the columns that the first file has
 	switch {

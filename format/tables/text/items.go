@@ -257,7 +257,7 @@ const (
 func isList(raw json.RawMessage) bool { return raw[0] == '[' }
 
 // tuples adds a list of lists of equal lengths to the last row: their first elements are the list of the column NAME.0,
-// and so on. It adds nothing for other lists, such as those of lists of lists.
+// and so on. It adds nothing for other lists, such as lists of lists.
 func (in *items) tuples(name string, raw json.RawMessage, part string, at int64) error {
 	var columns [][]byte
 	decoder := json.NewDecoder(bytes.NewReader(raw))

@@ -51,7 +51,7 @@ type huffman struct {
 	// entries of second symbols, or 0 where a code is longer than k. An entry of first and second symbol is the sum of
 	// their entries.
 	seconds looks
-	sorted  [256]uint8 // the symbols, those of the longest codes first
+	sorted  [256]uint8 // the symbols, the longest codes first
 }
 
 // read reads a table (RFC 8878, 4.2.1), and returns how many bytes of code it takes.

@@ -80,7 +80,7 @@ func (n *NoData) String() string {
 	case math.IsNaN(value):
 		return "nan"
 	default:
-		return strconv.FormatFloat(value, 'f', -1, 64) // whole numbers without an exponent, for those of 64 bits
+		return strconv.FormatFloat(value, 'f', -1, 64) // whole numbers without an exponent, which have 64 bits
 	}
 }
 
