@@ -7,9 +7,10 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
-// Groups returns the groups of the plan's tickets. ok is false if no dataset has pools. Among the
-// datasets with pools that are drawn at least a quarter as often as the most drawn one, the dataset
-// leads whose pools last longest: groups then cut the pools of the others about once at most.
+// Groups returns the groups of the plan's tickets. ok is false if no dataset has pools of visits: pools of other blocks
+// last for hundreds of batches, for which one of several servers would work alone. Among the datasets with pools that
+// are drawn at least a quarter as often as the most drawn one, the dataset leads whose pools last longest: groups then
+// cut the pools of the others about once at most.
 func (pl *Plan) Groups() (g steps.Groups, ok bool) {
 	var leaders []leader
 	top := leader{share: 1}
@@ -48,7 +49,9 @@ func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 	nd := &pl.nodes[at]
 	if nd.word == nil { // a dataset
 		l.dataset = nd.leaf
-		if l.blocks = pl.leaves[nd.leaf].Blocks; l.blocks != nil && nd.n > 0 {
+		leaf := &pl.leaves[nd.leaf]
+		if _, visits := leaf.Sampler.Kind.(*Visits); visits && nd.n > 0 {
+			l.blocks = leaf.Blocks
 			*all = append(*all, l)
 		}
 		return
