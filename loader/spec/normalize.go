@@ -48,6 +48,8 @@ func (n *Normalize) numbers(f *Field) (*Normalize, error) {
 		return n.ofStats(f)
 	case n.Mean != nil || n.Std != nil:
 		return n.ofMeanStd()
+	case n.Scale == nil && n.Offset == nil && n.Clip == nil:
+		return nil, errors.New("it is empty: give scale, offset, clip, or mean and std; or leave it out")
 	}
 	scale, offset := paired(n.Scale, 1, n.Offset, 0)
 	positiveZeros(offset)

@@ -142,6 +142,8 @@ def test_spec(args, want):
         ({"normalize": {"meen": 3}}, 'no member "normalize.meen"; there are clip'),
         ({"normalize": {"mean": 3}}, "mean has 1 values and std has 0"),
         ({"normalize": 3}, "normalize is 3"),
+        ({"normalize": Normalize()}, "normalize: it is empty"),
+        ({"fields": {"image": {"column": "c", "normalize": {}}}}, "normalize: it is empty"),
         ({"normalize": Normalize(math.nan)}, r'scale is "nan": it must be a number'),
         ({"normalize": "mean_std", "stats": {"bands": []}}, "'bands' is no field with bands"),
         ({"normalize": "mean_std", "stats": {"fields": []}}, "it must be what chaski.stats"),

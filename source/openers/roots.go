@@ -149,7 +149,7 @@ func (r *Roots) realFile(abs string) (string, error) {
 	return walk.at, nil
 }
 
-// allowRemote returns errOutside for a URI that begins with none of the roots, or may lead out of them.
+// allowRemote returns errOutside, or an error about the scheme, for a URI that begins with none of the roots, or may lead out of them.
 func (r *Roots) allowRemote(path source.Path) error {
 	uri, scheme := path.Name, path.Scheme
 	if slices.Contains(r.dirs, scheme+":/") { // the whole scheme
@@ -158,10 +158,15 @@ func (r *Roots) allowRemote(path source.Path) error {
 	if strings.Contains(uri, "/..") || strings.Contains(uri, "\\") || !straight(scheme, uri) {
 		return errOutside
 	}
+	served := false
 	for _, root := range r.dirs {
 		if uri == root || strings.HasPrefix(uri, root+"/") {
 			return nil
 		}
+		served = served || strings.HasPrefix(root, scheme+":/")
+	}
+	if !served {
+		return notFound(uri, fmt.Errorf("%w, none of which begins with %s://", errOutside, scheme))
 	}
 	return errOutside
 }
