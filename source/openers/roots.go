@@ -149,7 +149,8 @@ func (r *Roots) realFile(abs string) (string, error) {
 	return walk.at, nil
 }
 
-// allowRemote returns errOutside, or an error about the scheme, for a URI that begins with none of the roots, or may lead out of them.
+// allowRemote returns errOutside, or an error about the scheme that wraps it, for a URI that begins with none of the
+// roots, or may lead out of them.
 func (r *Roots) allowRemote(path source.Path) error {
 	uri, scheme := path.Name, path.Scheme
 	if slices.Contains(r.dirs, scheme+":/") { // the whole scheme

@@ -155,6 +155,17 @@ func TestBelowOfNothingNew(t *testing.T) {
 	}
 }
 
+// TestUnservedScheme: a scheme that no root has is named.
+func TestUnservedScheme(t *testing.T) {
+	for uri, named := range map[string]bool{"htp://x/a.tif": true, "s3://c/a.tif": false} {
+		_, err := openers.NewRoots([]string{"/", "s3://b"}).Allow(uri)
+		if !openers.Outside(err) || fault.KindOf(err) != fault.NotFound ||
+			strings.Contains(err.Error(), "none of which begins with htp://") != named {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+}
+
 // TestAllAllowed: a link to the directory above all others allows what that allows.
 func TestAllAllowed(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")

@@ -123,6 +123,19 @@ func show(column string, v catalog.Value) string {
 	return fmt.Sprint(v.Int)
 }
 
+// TestLabelsAreNoTable: the error about JSON without a column says what reads labels and items.
+func TestLabelsAreNoTable(t *testing.T) {
+	for _, text := range []string{`{"images": [{"id": 1}], "annotations": []}`,
+		`{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, "geometry": null}]}`} {
+		path := filepath.Join(folder.Of(t, "rows.json="+text), "rows.json")
+		fields := []catalog.Source{{Field: "image", Column: "image"}}
+		_, err := catalog.Open(t.Context(), path, fields, catalog.Options{})
+		if fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "(chaski.stac); labels, such as") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // TestPlainRows reads objects that are not STAC items as rows, and objects by name with the column "key".
 func TestPlainRows(t *testing.T) {
 	for text, want := range map[string]string{

@@ -260,6 +260,9 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 	hint := ""
 	if len(t.names) == 1 && strings.ContainsAny(t.names[0], "|,;\t") {
 		hint = ": columns must be separated by commas, semicolons or tabs, in a .tsv file by tabs"
+	} else if t.part == "items" && len(t.names) == 0 {
+		hint = ": of STAC items name an asset as the column, or make a catalog of them (chaski.stac); labels, such " +
+			"as GeoJSON and COCO, are the path of a Vector"
 	}
 	return nil, fault.New(fault.NotFound, t.part, "no column %q; there are %s%s", name,
 		fault.Near(name, t.names, fault.Itself), hint)
