@@ -326,10 +326,20 @@ func (s *Selector) hashes(ctx context.Context, p *spec.Split, split *shuffle.Spl
 			return nil
 		})
 	case "column":
-		return scan(ctx, s.table, p.Column, func(row int64, c *Column, v catalog.Value) error {
-			visit(row, split.HashOfText(v.In(c.Kind)), !v.Null)
+		some, named := false, true // whether all values are names of parts
+		err := scan(ctx, s.table, p.Column, func(row int64, c *Column, v catalog.Value) error {
+			text := v.In(c.Kind)
+			visit(row, split.HashOfText(text), !v.Null)
+			some = some || !v.Null
+			named = named && (v.Null ||
+				slices.ContainsFunc(p.Shares, func(x spec.Share) bool { return x.Name == string(text) }))
 			return nil
 		})
+		if err == nil && some && named {
+			s.options.Logger.Warn("the column of a split holds the names of its parts, and a value's hash decides its "+
+				"part: by \"given\" (Split.given) takes the part that each row names", "column", p.Column)
+		}
+		return err
 	}
 	bounds, err := Bounds(ctx, s.table, p.Columns)
 	if p.LonLat {

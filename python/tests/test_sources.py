@@ -18,6 +18,7 @@ import rasterio
 import rasters
 from conftest import nonempty
 from helpers import refuse, spec_options, web
+from patience import logged
 from rasterio import warp
 from reference import sampling
 from reference.sampling import Dataset, Plan, Runs
@@ -317,6 +318,20 @@ def test_antialiasing(data, tmp_path, whole):
 
 def samples(loader) -> list[int]:
     return sorted(int(s) for b in loader for s in b["sample"][b["valid"]])
+
+
+@pytest.mark.parametrize("names", [("train", "val"), ("train", "other")])
+def test_a_column_of_the_names_of_parts_is_told(data, tmp_path, caplog, names):
+    table, lines = tmp_path / "t.csv", [f"{data[0].parent}/image{i:02}.tif" for i in range(4)]
+    table.write_text("image,part\n" + "".join(f"{p},{names[i % 2]}\n" for i, p in enumerate(lines)))
+    split = chaski.Split.by_column("part", {"train": 1, "val": 1}, exact=True)
+    rows = chaski.Rows(split=split, use="train")
+    with chaski.load(table, batch_size=1, rows=rows, fields={"image": "image"}) as loader:
+        assert loader.samples == 2
+    told = 'by "given" (Split.given) takes the part that each row names'
+    if names[1] == "val":
+        logged(caplog, told)
+    assert caplog.text.count(told) == (names[1] == "val")
 
 
 def test_where_and_splits(data):
