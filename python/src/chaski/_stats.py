@@ -21,7 +21,7 @@ from chaski._command import ask
 from chaski._fields import FieldLike
 from chaski._files import replace_file
 from chaski._plain import Columns, Path, Tables, count, instance, positive
-from chaski._spec import SpecOptions, build_spec, policy, takes
+from chaski._spec import SpecOptions, build_spec, takes
 from chaski._tables import Files
 from chaski.errors import NotFoundError, SpecError
 
@@ -170,8 +170,8 @@ def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members o
     """
     if o.timeout is not None:
         positive("timeout", o.timeout)
-    if policy(o.on_bad).action not in ("error", "skip"):
-        raise SpecError(f"on_bad is {o.on_bad!r}: it must be 'error' or 'skip'")
+    if o.on_bad not in (OnBad("error"), OnBad("skip"), "error", "skip"):
+        raise SpecError(f"on_bad is {o.on_bad!r}: it must be 'error' or 'skip', without a limit")
     instance("rows", o.rows, Rows)
     if o.rows.take is not None or o.rows.steps_per_epoch is not None:
         raise SpecError("stats reads every row once: take and steps_per_epoch are for load")
