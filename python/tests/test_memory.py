@@ -46,6 +46,15 @@ def test_a_cut_of_what_is_prefetched_is_told(caplog):
     ]
 
 
+@pytest.mark.parametrize(("size", "rank", "told"), [(2, 0, 1), (2, 1, 0), (3, 0, 0)])
+def test_ranks_without_a_row_are_told(caplog, size, rank, told):
+    with caplog.at_level(logging.WARNING, "chaski"):
+        chaski.load(CHIPS, batch_size=size, window=8, rank=rank, world_size=3).close()
+    assert [r.message for r in caplog.records] == told * [
+        "batch_size, of all ranks together, is 2: 1 of the 3 ranks never have a valid row"
+    ]
+
+
 def test_large_batches_have_room_by_default(caplog):
     with caplog.at_level(logging.WARNING, "chaski"), rows(96) as loader:  # four are 384 MiB
         assert loader.local_batch_size == 96

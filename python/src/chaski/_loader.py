@@ -103,6 +103,12 @@ class Loader:
             self.batch_size: int = spec["batch_size"]
             self.rank = o.rank
             self.world_size = o.world_size
+            if o.rank == 0 and o.world_size > self.batch_size:
+                _log.warning(
+                    "batch_size, of all ranks together, is %d: %d of the %d ranks never have a "
+                    "valid row",
+                    *(self.batch_size, o.world_size - self.batch_size, o.world_size),
+                )
             d = link.described = described or link.describe_all()
             prefetch = options.prefetch or d.prefetch
             if 0 < d.reply.batches <= prefetch:
