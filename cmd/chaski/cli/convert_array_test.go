@@ -100,13 +100,19 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 		{[]string{"--dims", "b y x", chip, "-o", cube + ".tif"}, 2, "--dims is for arrays"},
 		{[]string{"--t", "0", chip, "-o", cube + ".tif"}, 1, "--t picks steps of time of rumi3, and it has none"},
 		{[]string{"--t", "0", testdata(t, "tiledb", "cube"), "-o", cube}, 2, "--t picks steps of time of rumi3"},
-		{[]string{chip, "-o", cube + ".png"}, 2, "ends like a PNG image, which is not written: the endings are .tif"},
-		{[]string{chip, "-o", cube + ".zarr"}, 2, "ends like a Zarr store"},
+		{[]string{chip, "-o", cube + ".png"}, 2, "another format than what is written: .tif, .tiff"},
+		{[]string{chip, "-o", cube + ".zarr"}, 2, "another format"},
+		{[]string{"--to", "tog", chip, "-o", cube + ".rumi"}, 2, "another format than what is written: .tif"},
+		{[]string{"--to", "rumi2", chip, "-o", cube + ".tif"}, 2, "another format than what is written: .rumi"},
 	} {
 		r := chaski(t.Context(), append([]string{"convert"}, c.args...)...)
 		if r.code != c.code || !strings.Contains(r.err, c.says) {
 			t.Errorf("%q: %+v", c.args, r)
 		}
+	}
+	r := chaski(t.Context(), "paste", "--like", chip, "--window", "8", "-o", cube+".png", chip)
+	if r.code != 2 || !strings.Contains(r.err, "another format than what is written: .tif") {
+		t.Errorf("paste: %+v", r)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("%v is left (%v)", left, err)

@@ -129,14 +129,31 @@ func baseName(p string) string {
 	return filepath.Base(p)
 }
 
+// formatsOf has the formats whose endings files have, for each format of --to. The first generation of rumi is a TIFF.
+var formatsOf = map[string][]*magic.Format{convert.TOG: {magic.TIFF}, convert.Rumi: {magic.TIFF, magic.Rumi},
+	convert.Rumi2: {magic.Rumi}, convert.Rumi3: {magic.Rumi}}
+
+// endsLike returns an error if a file that is written has an ending of another format.
+func endsLike(name string, formats ...*magic.Format) error {
+	named := magic.Named(name)
+	if slices.Contains(formats, named) || named.Class == 0 && magic.OfName(name) == "" {
+		return nil
+	}
+	var ends []string
+	for _, format := range formats {
+		ends = append(ends, format.Ends...)
+	}
+	return console.Usagef("%s has an ending of another format than what is written: %s", name,
+		strings.Join(ends, ", "))
+}
+
 // apart checks that rasters have different destinations with endings of what is written, and that these are free
 // unless --overwrite is set. It looks before the first conversion, so hours of work do not end with this error.
 func (f *convertFlags) apart(jobs []fileConversion) error {
 	sources := map[string]string{}
 	for _, conversion := range jobs {
-		if noun := magic.OfName(conversion.dst); noun != "" {
-			return console.Usagef("%s ends like %s, which is not written: the endings are %s", conversion.dst, noun,
-				strings.Join(slices.Concat(magic.TIFF.Ends, magic.Rumi.Ends), ", "))
+		if err := endsLike(conversion.dst, formatsOf[f.to]...); err != nil {
+			return err
 		}
 		dst := pathname.Join(conversion.dst)
 		if src, twice := sources[dst]; twice {

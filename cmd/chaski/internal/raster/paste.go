@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/ops/paste"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -53,6 +54,9 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 		return err
 	}
 	if err := console.NotToTerminal(f.out, env.Out, "a raster"); err != nil {
+		return err
+	}
+	if err := endsLike(f.out, magic.TIFF); err != nil {
 		return err
 	}
 	input := env.In
