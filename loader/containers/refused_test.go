@@ -266,7 +266,6 @@ func TestRefusedSources(t *testing.T) {
 	parts := func(paths ...string) spec.Source {
 		return spec.Source{Source: paths[0], Container: spec.Container{Parts: paths[1:]}}
 	}
-	const noContainer = ": file at 0: is not a container: its first bytes are of no known format: unsupported"
 	for says, c := range map[string]struct {
 		spec.Source
 		field spec.Field
@@ -285,7 +284,8 @@ func TestRefusedSources(t *testing.T) {
 			field("id")},
 		"none.csv: tables file: not found": {spec.Source{Source: zip, Subset: spec.Subset{Tables: []spec.SideTable{
 			{Path: "none.csv", On: "id"}}}}, field("id")},
-		raster + noContainer: {spec.Source{Source: raster, Container: spec.Container{BasePath: coast}}, field("id")},
+		raster + ": file at 0: is not a container, which base_path is for: its first bytes": {
+			spec.Source{Source: raster, Container: spec.Container{BasePath: coast}}, field("id")},
 		raster + ": dataset: is not a container: a list of paths names": {parts(zip, raster), field("id")},
 		flat + ": taco:pit_schema: its hierarchy is another than":       {parts(zip, flat), field("id")},
 		none + ": file: not found":                                      {parts(zip, none), field("id")},

@@ -274,7 +274,7 @@ def test_no_objects(data, tmp_path, binary, name, content) -> None:
     """A file that has labels of no image, as one has before somebody draws the first."""
     path = tmp_path / name
     path.write_text(content if isinstance(content, str) else json.dumps(content))
-    image = "image" if name.endswith(".geojson") else ""
+    image = "image" if name.endswith(".geojson") else None
     for got in nonempty(read(data, chaski.Vector(path, image=image, missing="empty"))):
         assert not got["y"].any()
 
@@ -300,7 +300,7 @@ def test_members_of_other_formats(data, tmp_path, binary, more, first) -> None:
     objects = [{"image_id": i["id"], "category_id": 1, "bbox": [3, 4, 6, 7]} for i in IMAGES]
     coco = {"images": IMAGES, "annotations": objects, "categories": [{"id": 1, "name": "car"}]}
     (tmp_path / "a.json").write_text(json.dumps(more | coco if first else coco | more))
-    for name, image in [("a.geojson", "image"), ("a.json", "")]:
+    for name, image in [("a.geojson", "image"), ("a.json", None)]:
         got = read(data, chaski.Vector(tmp_path / name, image=image))
         for size, one in zip(SIZES, got, strict=True):
             assert np.array_equal(one["y"], features.rasterize([shape], size, dtype="uint8"))

@@ -227,8 +227,8 @@ def steps(n: int, g: int, drops_last: bool = False) -> int:
 
 def local_rows(g: int, world_size: int) -> int:
     """Returns the rows of a global batch of g on each of world_size ranks, padding included."""
-    if g < 0 or world_size < 1:
-        raise ValueError(f"g is {g} and world_size is {world_size}: they must be at least 0 and 1")
+    if world_size < 1:
+        raise ValueError(f"world_size is {world_size}: it must be at least 1")
     return -(-g // world_size)
 
 
