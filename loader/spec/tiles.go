@@ -58,8 +58,6 @@ func (s *Sampler) checkTiles() error {
 	switch {
 	case s.Visits != 0:
 		return fmt.Errorf("visits is %d, and per_asset, for which it stands, is %d", s.Visits, s.PerAsset)
-	case s.Pool != 0 && s.PoolBytes != 0:
-		return fmt.Errorf("pool is %d, and pool_bytes, which stands for it, is %d: give one", s.Pool, s.PoolBytes)
 	case s.PoolBytes < 0:
 		return wrong("pool_bytes", s.PoolBytes, "it must be at least 0")
 	}

@@ -124,7 +124,6 @@ def test_spec(args, want):
         ({"seed": 1 << 64}, "seed"),
         ({"fields": {}}, "fields is empty"),
         ({"fields": {"valid": "c"}}, 'two members of a batch are called "valid", which has'),
-        ({"window": chaski.TileWindow(8, pool=1, pool_bytes=5)}, "pool is 1, and pool_bytes"),
         (
             {"rows": chaski.Rows(split=chaski.Split("hash", {"a": 1}, column="c"), use="a")},
             'by is "hash", and column is "c": "column" and "date" need one',
