@@ -329,7 +329,9 @@ def test_errors_come_with_the_question():
             with pytest.raises(chaski.SpecError, match="is empty"):
                 ask(empty)
         for option in ("where", "datetime", "split"):
-            with pytest.raises(chaski.SpecError, match="is empty|leave it out for all samples|must have a value"):
+            with pytest.raises(
+                chaski.SpecError, match="is empty|leave it out for all samples|must have a value"
+            ):
                 ds.loader(fields=FIELDS, batch_size=1, rows=chaski.Rows(**{option: empty}))
     for mode in ("union", "", None, 3):
         with pytest.raises(chaski.SpecError, match=rf"column_mode is {mode!r}: .* fill_missing"):
