@@ -12,18 +12,9 @@ const (
 	blockBytes = 4 << 20
 	// poolBlocks is the default of blocks in a pool for each sample of a batch: 1 + (B-1)/(8 B) is below 1.13.
 	poolBlocks = 8
-	// maxPool is the largest default of blocks in a pool.
+	// maxPool is the largest default of blocks in a pool, as many as a batch may have samples.
 	maxPool = 1 << 20
 )
-
-// sampleBytes returns the decoded bytes of a row in all raster fields, from 1 to maxTileBytes.
-func (d *dataset) sampleBytes() int64 {
-	total := int64(0)
-	for _, r := range d.rasters {
-		total += upTo(maxTileBytes, r.H, r.W, r.Stored, r.Native.Size())
-	}
-	return min(max(total, 1), maxTileBytes)
-}
 
 // blocks returns the blocks of the order of some items of the dataset, whose samples are counted; nil without blocks.
 func (d *dataset) blocks(e *Engine, one *shuffle.Dataset) *shuffle.Blocks {
@@ -60,12 +51,12 @@ func (e *Engine) tellOrder() {
 		kept = e.tiles.Bound
 	}
 	for _, d := range e.sets {
-		samples := d.rows.Len(d.table.N)
+		rows := d.rows.Len(d.table.N)
 		switch {
 		case d.pool > 0 && d.together > 1 && d.pool > kept:
 			e.options.Logger.Warn("a pool of blocks is larger than the memory that keeps chunks: chunks are decoded "+
 				"more than once", "pool bytes", d.pool, "memory bytes", kept, "source", d.source.Source)
-		case d.pool == 0 && e.spec.Shuffle && d.together > 1 && samples > kept/d.sampleBytes():
+		case d.pool == 0 && e.spec.Shuffle && d.together > 1 && rows > kept/d.sampleBytes():
 			e.options.Logger.Warn("a chunk holds several samples, and a shuffle of all decodes it anew for most of "+
 				"them: shuffle=chaski.Blocks() decodes it once a pool", "samples a chunk", d.together, "source",
 				d.source.Source)

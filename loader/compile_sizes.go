@@ -164,14 +164,25 @@ func (d *dataset) sideOf(view *dataset) int {
 // 8,192 such numbers add up to 2^63, so no sum over the fields or sources overflows.
 const maxTileBytes = 1 << 50
 
-// tileBytes returns the decoded bytes of a tile in all fields, from 1 to maxTileBytes.
+// tileBytes returns the decoded bytes of a tile in all fields.
 func (d *dataset) tileBytes() int64 {
+	tile := shuffle.Box{H: d.sampler.TileHeight, W: d.sampler.TileWidth}
+	return d.decodedBytes(func(r *pixels.Raster) shuffle.Box { return r.Ratio.Scale(tile) })
+}
+
+// sampleBytes returns the decoded bytes of a sample in all fields.
+func (d *dataset) sampleBytes() int64 {
+	return d.decodedBytes(func(r *pixels.Raster) shuffle.Box { return shuffle.Box{H: r.H, W: r.W} })
+}
+
+// decodedBytes returns the decoded bytes of a box of each raster field, from 1 to maxTileBytes.
+func (d *dataset) decodedBytes(boxOf func(*pixels.Raster) shuffle.Box) int64 {
 	total := int64(0)
 	for _, r := range d.rasters {
-		w := r.Ratio.Scale(shuffle.Box{H: d.sampler.TileHeight, W: d.sampler.TileWidth})
-		total += upTo(maxTileBytes, w.H, w.W, r.Stored, r.Native.Size())
+		box := boxOf(r)
+		total += upTo(maxTileBytes, box.H, box.W, r.Stored, r.Native.Size())
 	}
-	return min(total, maxTileBytes)
+	return min(max(total, 1), maxTileBytes)
 }
 
 // poolBytes returns the decoded bytes of the tiles of all pools that fill at the same time, one for

@@ -128,18 +128,40 @@ def packed(path: Path, scene: Array) -> None:
         v[:] = (values & 0x7FFF).astype("i2")
 
 
+def batches(
+    order: Array, batch: int, shape: tuple[int, ...], read: Callable[[Any], Array]
+) -> Iterator[Array]:
+    """Yields batches of float32, of samples of a shape that are read one by one."""
+    for at in range(0, len(order), batch):
+        samples = order[at : at + batch]
+        out = np.empty((len(samples), *shape), "f4")
+        for k, sample in enumerate(samples):
+            out[k] = read(sample)
+        yield out
+
+
+def whole(x: Any, order: Array, batch: int) -> Iterator[Array]:
+    """Reads whole samples."""
+    return batches(order, batch, x.shape[1:], lambda n: x[int(n)])
+
+
+def windows(x: Any, order: Array, batch: int) -> Iterator[Array]:
+    """Reads windows."""
+    side = int(order[0][2])
+
+    def read(window: Any) -> Array:
+        top, left, _ = window
+        return np.asarray(x[top : top + side, left : left + side])
+
+    return batches(order, batch, (1, side, side), read)
+
+
 def read_h5(path: Path, order: Array, batch: int) -> Iterator[Array]:
     """Reads whole samples with h5py."""
     import h5py
 
     with h5py.File(path) as f:
-        x = f["v" if "v" in f else "x"]
-        for at in range(0, len(order), batch):
-            rows = order[at : at + batch]
-            out = np.empty((len(rows), *x.shape[1:]), "f4")
-            for k, n in enumerate(rows):
-                out[k] = x[int(n)]
-            yield out
+        yield from whole(f["v" if "v" in f else "x"], order, batch)
 
 
 def read_h5_window(path: Path, order: Array, batch: int) -> Iterator[Array]:
@@ -147,25 +169,11 @@ def read_h5_window(path: Path, order: Array, batch: int) -> Iterator[Array]:
     import h5py
 
     with h5py.File(path) as f:
-        yield from _windows(f["x"], order, batch)
+        yield from windows(f["x"], order, batch)
 
 
-def read_zarr_window(path: Path, order: Array, batch: int) -> Iterator[Array]:
-    """Reads windows with zarr."""
-    yield from _windows(_zarr(path), order, batch)
-
-
-def _windows(x: Any, order: Array, batch: int) -> Iterator[Array]:
-    for at in range(0, len(order), batch):
-        boxes = order[at : at + batch]
-        side = int(boxes[0][2])
-        out = np.empty((len(boxes), 1, side, side), "f4")
-        for k, (top, left, _) in enumerate(boxes):
-            out[k, 0] = x[top : top + side, left : left + side]
-        yield out
-
-
-def _zarr(path: Path) -> Any:
+def opened(path: Path) -> Any:
+    """Opens an array with zarr, which decodes by zarrs if it is there."""
     import zarr
 
     try:
@@ -180,13 +188,12 @@ def _zarr(path: Path) -> Any:
 
 def read_zarr(path: Path, order: Array, batch: int) -> Iterator[Array]:
     """Reads whole samples with zarr."""
-    x = _zarr(path)
-    for at in range(0, len(order), batch):
-        rows = order[at : at + batch]
-        out = np.empty((len(rows), *x.shape[1:]), "f4")
-        for k, n in enumerate(rows):
-            out[k] = x[int(n)]
-        yield out
+    return whole(opened(path), order, batch)
+
+
+def read_zarr_window(path: Path, order: Array, batch: int) -> Iterator[Array]:
+    """Reads windows with zarr."""
+    return windows(opened(path), order, batch)
 
 
 def read_series(path: Path, order: Array, batch: int) -> Iterator[Array]:
@@ -195,12 +202,8 @@ def read_series(path: Path, order: Array, batch: int) -> Iterator[Array]:
 
     with h5py.File(path) as f:
         x = f["x"]
-        for at in range(0, len(order), batch):
-            rows = order[at : at + batch]
-            out = np.empty((len(rows), x.shape[3], 1, *x.shape[1:3]), "f4")
-            for k, n in enumerate(rows):
-                out[k, :, 0] = x[int(n)].transpose(2, 0, 1)
-            yield out
+        shape = (x.shape[3], 1, *x.shape[1:3])
+        yield from batches(order, batch, shape, lambda n: x[int(n)].transpose(2, 0, 1)[:, None])
 
 
 def read_packed_h5(path: Path, order: Array, batch: int) -> Iterator[Array]:
@@ -216,14 +219,8 @@ def read_packed_netcdf(path: Path, order: Array, batch: int) -> Iterator[Array]:
     import netCDF4
 
     with netCDF4.Dataset(path) as f:
-        x = f["v"]
-        x.set_auto_mask(False)
-        for at in range(0, len(order), batch):
-            rows = order[at : at + batch]
-            out = np.empty((len(rows), *x.shape[1:]), "f4")
-            for k, n in enumerate(rows):
-                out[k] = x[int(n)]
-            yield out
+        f["v"].set_auto_mask(False)
+        yield from whole(f["v"], order, batch)
 
 
 GZIP = {"compression": "gzip", "shuffle": True}

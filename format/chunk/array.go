@@ -11,12 +11,9 @@ type Grid struct {
 
 // WithGrid returns a copy of the index for an image of an array.
 func (x *Index) WithGrid(g Grid) *Index {
-	image := &struct {
-		x Index
-		g Grid
-	}{*x, g}
-	image.x.Grid = &image.g
-	return &image.x
+	image, of := copyWith(x, g)
+	image.Grid = of
+	return image
 }
 
 // OfArray reports whether the samples lie in an array, so the index has no Ranges and no blob.

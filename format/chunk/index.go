@@ -226,12 +226,18 @@ type Blocks struct {
 
 // WithBlocks returns a copy of the index with the blocks of an image.
 func (x *Index) WithBlocks(b Blocks) *Index {
-	image := &struct {
-		x Index
-		b Blocks
-	}{*x, b}
-	image.x.Blocks = &image.b
-	return &image.x
+	image, of := copyWith(x, b)
+	image.Blocks = of
+	return image
+}
+
+// copyWith returns copies of an index and of what it is to have, in one allocation: each sample of an array makes them.
+func copyWith[T any](x *Index, value T) (*Index, *T) {
+	both := &struct {
+		index Index
+		value T
+	}{*x, value}
+	return &both.index, &both.value
 }
 
 // BlockArray is an array of images of one shape. It is safe for concurrent use, and comparable: equal

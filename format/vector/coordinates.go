@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// geometryKinds are the types of WKB by their names in GeoJSON. Those of several parts follow those of one by 3.
+// geometryKinds are the types of WKB by their names in GeoJSON. A MultiPoint is a Point plus 3, and so on.
 var geometryKinds = map[string]uint32{"Point": 1, "LineString": 2, "Polygon": 3, "MultiPoint": 4,
 	"MultiLineString": 5, "MultiPolygon": 6}
 

@@ -92,8 +92,8 @@ func (p *Fields) others() iter.Seq2[int, *Field] {
 	}
 }
 
-// Join finds the files of all samples. A leading file that is the file of another sample, and lacks files of its own,
-// is none: with {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, and not an image whose mask would be
+// Join finds the files of all samples. A leading file is no sample if it lacks files of its own and is a file of
+// another sample: with {id}.tif and {id}_mask.tif, a_mask.tif is the mask of a, and not an image whose mask would be
 // a_mask_mask.tif.
 func (p *Fields) Join() {
 	lead := p.All[p.Lead]

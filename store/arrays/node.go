@@ -49,7 +49,7 @@ type Entry interface {
 }
 
 // New begins the node at a URI, which a format completes. Without opens it is a group in a file, or in a directory
-// that counts as one: all nodes below are those of Put. The memory of the metadata is charged to the account of ctx,
+// that counts as one: Put adds all nodes below. The memory of the metadata is charged to the account of ctx,
 // which must stay open for as long as the node is used.
 func New(ctx context.Context, o source.Opener, uri string, opens Opens, opt Options) *Node {
 	return &Node{URI: uri, open: o, opens: opens, options: opt.withDefaults(budget.Of(ctx)), Consolidated: opens == nil}

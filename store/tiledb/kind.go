@@ -149,6 +149,6 @@ func (r raster) Coordinate(i int64) (number int64, text string) {
 	if r.N() < 0 {
 		return 0, "0"
 	}
-	typ, at := r.a.Schema.DimType, r.Coord(r.begin+i)
-	return typ.Int(at), typ.FormatCoord(at)
+	typ, coordinate := r.a.Schema.DimType, r.Coord(r.begin+i)
+	return typ.Int(coordinate), typ.FormatCoord(coordinate)
 }
