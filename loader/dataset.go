@@ -60,7 +60,7 @@ type dataset struct {
 	opener    source.Opener
 	names     *bandNames
 	steps     int          // of a sequence; 0 without time
-	timeless  bool         // its batches are its own, and its rows are not sequences, as those of other sources may be
+	timeless  bool         // its batches have its rows alone, which are no sequences, though other sources have some
 	leaves    int          // how many datasets of the plan it has: one, or one for each stratum
 	remote    bool         // some of its files are not local
 	pool      int64        // decoded bytes of the samples of a pool of blocks; 0 without blocks

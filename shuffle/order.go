@@ -54,16 +54,22 @@ func permutation(h uint64, n int64) Order {
 }
 
 // At returns the sample at position p. It panics unless 0 <= p < N.
-func (o *Order) At(p int64) int64 {
-	o.check(p)
+func (o *Order) At(p int64) int64 { return o.walked(p, (*Order).forward) }
+
+// Position returns the position of sample i: the inverse of At. It panics unless 0 <= i < N.
+func (o *Order) Position(i int64) int64 { return o.walked(i, (*Order).backward) }
+
+// walked returns the first number below n to which a network leads from i.
+func (o *Order) walked(i int64, network func(*Order, uint64) uint64) int64 {
+	o.check(i)
 	if !o.shuffled {
-		return p
+		return i
 	}
-	x := uint64(p)
+	x := uint64(i)
 	// The walk ends, because the network is a bijection: the cycle through x returns to x, which is
 	// below n.
 	for {
-		x = o.forward(x)
+		x = network(o, x)
 		if x < o.n {
 			return int64(x)
 		}
@@ -84,21 +90,6 @@ func (o *Order) forward(x uint64) uint64 {
 		lo ^= splitmix.Mix(o.keys[i+1]^hi) & (1<<o.low - 1)
 	}
 	return hi<<o.low | lo
-}
-
-// Position returns the position of sample i: the inverse of At. It panics unless 0 <= i < N.
-func (o *Order) Position(i int64) int64 {
-	o.check(i)
-	if !o.shuffled {
-		return i
-	}
-	x := uint64(i)
-	for {
-		x = o.backward(x)
-		if x < o.n {
-			return int64(x)
-		}
-	}
 }
 
 // backward undoes forward.
