@@ -3,18 +3,21 @@ package source
 import (
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Part is a part of another file: a range of bytes, or a member of an archive.
+// Part is a part of another file: a range of bytes, a member of an archive, or a member of JSON, which is the range of
+// all bytes because only who reads the text finds it.
 type Part struct {
 	Text   string // the name as somebody wrote it, for errors
 	File   Path
 	ZIP    bool
 	Tar    bool
+	JSON   bool
 	Array  bool   // of a ZIP: the member is an array of a .npz file
-	Member string // of an archive, "" for the archive itself
+	Member string // of an archive, "" for the archive itself, or of JSON
 	Off    int64  // of a range, bytes
 	Size   int64  // UntilEnd: up to the end of the file
 }
@@ -33,6 +36,9 @@ func (p *Part) Archive() bool { return p.ZIP || p.Tar }
 
 // Name returns the name of the same range or member of a file.
 func (p *Part) Name(file string) string {
+	if p.JSON {
+		return file + Separator + p.Member
+	}
 	if !p.Archive() {
 		buf := strconv.AppendInt([]byte(subfilePrefix), p.Off, 10)
 		if p.Size != UntilEnd {
@@ -99,25 +105,46 @@ const (
 func ArrayName(file, array string) string { return file + Separator + array }
 
 // SplitArray splits the name of an array in a .npz file. ok is false for any other name.
-func SplitArray(name string) (file, array string, ok bool) {
-	file, array, ok = strings.Cut(name, Separator)
+func SplitArray(name string) (file, array string, ok bool) { return splitMember(name, arraysEnd) }
+
+// jsonEnds are the ends of files of JSON.
+var jsonEnds = []string{".json", ".jsonl", ".ndjson", ".geojson"}
+
+// SplitJSON splits the name of a member of JSON, FILE.json::MEMBER. ok is false for any other name.
+// A member has no slash, which would stand between a directory and a file.
+func SplitJSON(name string) (file, member string, ok bool) {
+	file, member, ok = splitMember(name, jsonEnds...)
+	return file, member, ok && !strings.Contains(member, "/")
+}
+
+// splitMember splits FILE::MEMBER of a file with one of some extensions.
+func splitMember(name string, ends ...string) (file, member string, ok bool) {
+	file, member, ok = strings.Cut(name, Separator)
 	path := file
 	if strings.Contains(file, "://") {
 		path, _, _ = strings.Cut(file, "?")
 	}
-	n := len(path) - len(arraysEnd)
-	return file, array, ok && array != "" && n > 0 && strings.EqualFold(path[n:], arraysEnd)
+	ok = ok && member != "" && slices.ContainsFunc(ends, func(end string) bool {
+		n := len(path) - len(end)
+		return n > 0 && strings.EqualFold(path[n:], end)
+	})
+	return file, member, ok
 }
 
-func isArray(name string) bool {
-	_, _, ok := SplitArray(name)
-	return ok
+// inFile reports whether a name is FILE::MEMBER of a file that is no container.
+func inFile(name string) bool {
+	_, _, array := SplitArray(name)
+	_, _, member := SplitJSON(name)
+	return array || member
 }
 
 // cutPart parses a name that stands for a part of a file, but not the name of that file.
 func cutPart(name string) (p Part, file string, ok bool) {
 	if file, array, found := SplitArray(name); found {
 		return Part{ZIP: true, Array: true, Member: strings.TrimSuffix(array, arrayEnd) + arrayEnd}, file, true
+	}
+	if file, member, found := SplitJSON(name); found {
+		return Part{JSON: true, Member: member, Size: UntilEnd}, file, true
 	}
 	if rest, found := strings.CutPrefix(name, subfilePrefix); found {
 		return cutSubfile(rest)
@@ -166,9 +193,9 @@ func SubfileName(file string, off, size int64) string {
 }
 
 // IsPart reports whether a name stands for a part of another file: a byte range (/vsisubfile/) or a member of an
-// archive (/vsizip/, /vsitar/, or an array of a .npz file).
+// archive (/vsizip/, /vsitar/, or an array of a .npz file), or of JSON.
 func IsPart(name string) bool {
-	return IsRange(name) || strings.HasPrefix(name, zipPrefix) || strings.HasPrefix(name, tarPrefix) || isArray(name)
+	return IsRange(name) || strings.HasPrefix(name, zipPrefix) || strings.HasPrefix(name, tarPrefix) || inFile(name)
 }
 
 // IsRange reports whether a name stands for a byte range of another file (/vsisubfile/).
@@ -181,7 +208,7 @@ const maxParts = 8
 // of /vsitar/.
 func parsePart(name string) (Path, error) {
 	failed := Path{Scheme: fileSystem(vsiPrefix(name))}
-	if isArray(name) {
+	if inFile(name) {
 		failed.Scheme = fileSystem(zipPrefix)
 	}
 	refuse := func(format string, args ...any) (Path, error) { return failed, unresolved(name, format, args...) }

@@ -9,9 +9,9 @@ import (
 // Path is a name that was parsed, of a local file, an object of a store, or a part of another file. Openers of this
 // package hand paths to each other, so nobody looks into the name again.
 type Path struct {
-	// Name is the name by which chaski opens the file: a local path, a URI of a scheme of Mux, or one of three forms
+	// Name is the name by which chaski opens the file: a local path, a URI of a scheme of Mux, or one of four forms
 	// that stand for a part of another file: GDAL's /vsisubfile/OFFSET_SIZE,FILE and /vsizip/{ARCHIVE}/MEMBER (or
-	// /vsitar/), and ARCHIVE.npz::ARRAY.
+	// /vsitar/), ARCHIVE.npz::ARRAY and FILE.json::MEMBER.
 	Name string
 	// Scheme is the scheme of the URI in lower case, or "" for a local path. A part of a file has the name of its file
 	// system, such as "vsizip".
@@ -26,7 +26,7 @@ type Path struct {
 // source://ACCOUNT/REPOSITORY/KEY). All other names, and the names of paths, stay as they are. A name that begins with
 // /vsi but has no meaning here is fault.Unsupported; its path has only a scheme, the name of the file system.
 func Parse(name string) (Path, error) {
-	if !hasAlias(name) && !isArray(name) {
+	if !hasAlias(name) && !inFile(name) {
 		return Path{Name: name, Scheme: plainScheme(name)}, nil
 	}
 	if IsPart(name) {
@@ -180,9 +180,10 @@ func FileOf(name string) string {
 const Separator = "::"
 
 // Split splits a name into a container and the path of a sample in it. ok is false if the name has no Separator, and of
-// an array in a .npz file, which is a file by itself. A local file may have the separator in its own name.
+// an array in a .npz file or a member of JSON, which are files by themselves. A local file may have the separator in
+// its own name.
 func Split(name string) (container, path string, ok bool) {
-	if isArray(name) {
+	if inFile(name) {
 		return name, "", false
 	}
 	return strings.Cut(name, Separator)

@@ -127,6 +127,8 @@ type Labels interface {
 // Raster is the images of a store.
 type Raster interface {
 	Len() int64
+	// HasN reports whether the images lie along an axis n. Without one there is one image.
+	HasN() bool
 	Index(i int64) *chunk.Index
 	// Grid is an index without ranges, of the shape and type of all images.
 	Grid() chunk.Index

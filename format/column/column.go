@@ -72,6 +72,14 @@ func Ints(ints []int64) *Column {
 	return Of(Int, 0, int64(len(ints)), func(row int64) Value { return Value{Int: ints[row]} })
 }
 
+// RowColumn is the column of the numbers of rows, from 0, that every table has which stores none of that name.
+const RowColumn = "row"
+
+// Numbers is the column of the numbers of so many rows.
+func Numbers(rows int64) *Column {
+	return Of(Int, 0, rows, func(row int64) Value { return Value{Int: row} })
+}
+
 // Nulls is a column of so many rows without a value.
 func Nulls(rows int64) *Column {
 	return Of(Text, 0, rows, func(int64) Value { return Value{Null: true} })

@@ -83,7 +83,7 @@ func openArrays(ctx context.Context, kind store.Arrays, src *spec.Source, fields
 
 // add adds a field.
 func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) error {
-	made, n := &d.fields[i], int64(0)
+	made, n, repeated := &d.fields[i], int64(0), true
 	array := cmp.Or(f.Column, f.Name)
 	switch {
 	case f.Traits().Metadata, f.Kind == "" && f.RasterOnly() == "" && d.group.IsLabel(ctx, array):
@@ -105,6 +105,10 @@ func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) err
 		}
 		_, _ = d.hasher.WriteString(raster.About().Text)
 		made.raster, made.place, n = raster, placeOf(ctx, raster), raster.Len()
+		repeated = raster.HasN()
+	}
+	if !repeated { // an image without n belongs to every row
+		return nil
 	}
 	if d.n >= 0 && n != d.n {
 		return fault.New(fault.Unsupported, "dataset", "%d images, %d of the first field", n, d.n)
@@ -122,6 +126,9 @@ func placeOf(ctx context.Context, r store.Raster) *catalog.Place {
 
 // table makes the dataset of its fields, or fault.Limit if it has too many rows.
 func (d *arrays) table() (*Table, error) {
+	if d.n < 0 && len(d.fields) > 0 {
+		d.n = 1
+	}
 	if d.n > maxImages {
 		return nil, fault.WithFile(fault.New(fault.Limit, "dataset",
 			"%d rows, at most %d", d.n, int64(maxImages)), d.uri)
@@ -163,6 +170,9 @@ func (d *arrays) field(f *arrayField) Field {
 		Kind: catalog.Raster,
 		Size: &catalog.Size{Height: int32(grid.Height), Width: int32(grid.Width)},
 		Asset: func(_ context.Context, row int64) (catalog.Asset, error) {
+			if !f.raster.HasN() {
+				row = 0
+			}
 			return catalog.Asset{URI: about.URI, Index: f.raster.Index(row), Names: about.Bands, Place: f.place}, nil
 		},
 		Value: func(context.Context, int64) (catalog.Value, error) {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -33,14 +33,19 @@ const maxID = 64 << 10
 func readIDs(ctx context.Context, list string, o resources.Options) (ids []string, head string, err error) {
 	file, column, named := strings.Cut(list, source.Separator)
 	lines := !named && strings.EqualFold(path.Ext(source.Name(file)), ".txt")
+	var noMember error
 	if magic.Named(source.Name(file)).Class == magic.Items {
-		if ids, err = membersOf(ctx, file, column, o); ids != nil || err != nil {
-			return ids, "", fault.WithFile(err, file)
+		// A list of ids, also of one member of each of its objects, or else a column.
+		if ids, _, err = columnOf(ctx, strings.TrimSuffix(list, source.Separator), texts.ValueColumn, o); err == nil {
+			return ids, "", nil
+		}
+		if named {
+			noMember = fault.WithFile(err, file)
 		}
 	}
 	if !lines && magic.Named(source.Name(file)).Class.Table() {
 		if ids, head, err = columnOf(ctx, file, column, o); err != nil {
-			return nil, "", fault.WithFile(err, file)
+			return nil, "", cmp.Or(noMember, fault.WithFile(err, file))
 		}
 		if column != "" || head == "0" || magic.Named(source.Name(file)).Class != magic.CSV {
 			head = "" // pandas calls a column without a name "0"
@@ -79,99 +84,6 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 			file)
 	}
 	return ids, "", fault.WithFile(text.Err(), file)
-}
-
-// membersOf reads the list of strings or integers that a JSON file is or, with a name, that the member of its first
-// object is: "a.b" is the member b of the object a, or of each object of the list a, as "images.file_name" of COCO. It
-// returns nil if there is no such list: reading the file as a table says what is wrong.
-func membersOf(ctx context.Context, file, name string, o resources.Options) (ids []string, err error) {
-	opened, err := o.Opener.Open(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	m := members{ctx: ctx, d: json.NewDecoder(bufio.NewReader(io.LimitReader(source.Sequential(ctx, opened), maxIDs)))}
-	m.d.UseNumber()
-	if m.read(name, false) && m.err == nil {
-		return m.ids, nil
-	}
-	return nil, ctx.Err()
-}
-
-// members reads a list of members of a JSON file.
-type members struct {
-	ctx context.Context
-	d   *json.Decoder
-	ids []string
-	err error // which ends the search
-}
-
-// token returns the next token, nil after an error.
-func (m *members) token() (token json.Token) {
-	if m.err = cmp.Or(m.err, m.ctx.Err()); m.err == nil {
-		token, m.err = m.d.Token()
-	}
-	return token
-}
-
-// more reports whether a list or an object has more.
-func (m *members) more() bool { return m.err == nil && m.d.More() }
-
-// read reads a value, and reports whether it has the list that a name leads to or, in that list, an id.
-func (m *members) read(name string, listed bool) (found bool) {
-	token := m.token()
-	switch value := token.(type) {
-	case string:
-		m.ids = append(m.ids, value)
-		return listed && name == ""
-	case json.Number:
-		m.ids = append(m.ids, value.String())
-		return listed && name == ""
-	}
-	switch {
-	case token == json.Delim('[') && !listed:
-		m.ids = []string{}
-		for found = true; found && m.more(); {
-			found = m.read(name, true)
-		}
-		if !found {
-			m.err = cmp.Or(m.err, errEnough)
-		}
-		return found
-	case token != json.Delim('{') || name == "":
-		m.skip(token)
-		return false
-	}
-	for m.more() && (listed || !found) {
-		outer, inner, _ := strings.Cut(name, ".")
-		switch key := m.token(); key {
-		case name:
-			found = m.read("", listed)
-		case outer:
-			found = m.read(inner, listed)
-		default:
-			m.skip(m.token())
-		}
-	}
-	if listed {
-		m.token() // the end of the object
-	}
-	return found
-}
-
-// skip reads the rest of a value that begins with a token.
-func (m *members) skip(token json.Token) {
-	for depth := 0; m.err == nil; token = m.token() {
-		switch token {
-		case json.Delim('['), json.Delim('{'):
-			depth++
-		case json.Delim(']'), json.Delim('}'):
-			depth--
-		}
-		if depth == 0 {
-			return
-		}
-	}
 }
 
 // columnOf reads a column of a table as strings, and returns its name; "" is the only one.

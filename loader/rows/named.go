@@ -12,7 +12,13 @@ import (
 // named returns a column by its name, or the texts that a name with others in braces becomes, as "{scene}_{tile}" does
 // with the columns scene and tile. A row in which one of these is null has a null.
 func (t *Table) named(ctx context.Context, name string) (*Column, error) {
-	return joinColumns(name, func(name string) (*Column, error) { return t.Column(ctx, name) })
+	return joinColumns(name, func(name string) (*Column, error) {
+		found, err := t.Column(ctx, name)
+		if name == column.RowColumn && fault.KindOf(err) == fault.NotFound {
+			return column.Numbers(t.N), nil
+		}
+		return found, err
+	})
 }
 
 // joinColumns is named with the function that finds columns of other tables.

@@ -187,7 +187,7 @@ func openWithSides(ctx context.Context, kind store.Kind, src *spec.Source, from 
 	if len(src.Tables) == 0 {
 		return openKind(ctx, kind, src, from, o)
 	}
-	sides, err := openSides(ctx, &src.Subset, from, moreColumns(src, from), o)
+	sides, err := openSides(ctx, &src.Subset, src.Dims, from, moreColumns(src, from), o)
 	if err != nil {
 		return nil, err
 	}

@@ -42,8 +42,22 @@ func (s *Selector) read(ctx context.Context) (err error) {
 	case s.table.N > math.MaxInt32: // rows are numbered in int32, which takes half the memory of int
 		return fault.New(fault.Limit, "dataset", "%d rows: queries see at most 2^31-1", s.table.N)
 	}
-	s.all, err = read(ctx)
+	if s.all, err = read(ctx); err == nil {
+		s.all = numbered(s.all)
+	}
 	return err
+}
+
+// numbered returns a table with the numbers of its rows as column.RowColumn, if it has no column of that name.
+func numbered(t *tables.Table) *tables.Table {
+	if t.Index(column.RowColumn) >= 0 {
+		return t
+	}
+	ints := tables.Type{Kind: tables.Int64, Bits: 64}
+	cols := []tables.Column{{Name: column.RowColumn, Type: ints}}
+	return tables.Join(t, tables.New(t.Len(), cols, func(context.Context, int) (*tables.Vector, error) {
+		return tables.NewInts(ints, num.Range[int64](0, t.Len()), nil), nil
+	}))
 }
 
 // sql keeps the samples that meet a condition on the columns of data. It keeps a sample with several rows in data if

@@ -719,16 +719,19 @@ func pick(rows shuffle.Rows, present []bool) []uint32 {
 	return out
 }
 
-// SeriesOf returns the sequences of a dataset: rows (nil for all) with the same key, in order of
-// time. Rows without a key or a time are left out. Text that is no time is fault.Unsupported, and more
+// SeriesOf returns the sequences of a dataset: rows (nil for all) with the same key, or all of them without one, in
+// order of time. Rows without a key or a time are left out. Text that is no time is fault.Unsupported, and more
 // rows than uint32 can number are fault.Limit.
 func SeriesOf(ctx context.Context, t *Table, w *spec.Time, rows []uint32) (*shuffle.Series, error) {
 	if t.N > math.MaxUint32 {
 		return nil, fault.New(fault.Limit, "dataset", "%d rows, too many for sequences", t.N)
 	}
-	keys, present, _, err := keysOf(ctx, t, w.Key)
-	if err != nil {
-		return nil, err
+	keys, present := make([]string, t.N), slices.Repeat([]bool{true}, int(t.N)) // all rows are one series
+	var err error
+	if w.Key != "" {
+		if keys, present, _, err = keysOf(ctx, t, w.Key); err != nil {
+			return nil, err
+		}
 	}
 	times, timed, err := Ranks(ctx, t, w.Order)
 	if err != nil {

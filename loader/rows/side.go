@@ -1,14 +1,17 @@
 package rows
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/digest"
@@ -17,30 +20,83 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// side is a table that is joined to a dataset.
+// side is a dataset that is joined to another one: mostly a table.
 type side struct {
 	Match
-	table *catalog.Table
+	table sideTable
+	below []Field // of the table
 	// fields are the numbers of fields in the table, by their numbers in the spec.
 	fields map[int]int
 }
 
+// sideTable is the dataset of a side: *catalog.Table, or arrays.
+type sideTable interface {
+	Len() int64
+	Fingerprint() string
+	HasColumn(name string) bool
+	Column(name string) (*Column, error)
+	ColumnAt(name string, rows []int32) (*Column, error)
+	Data(ctx context.Context) (*tables.Table, error)
+	Close() error
+}
+
+// sideArrays are the arrays of a store as a sideTable.
+type sideArrays struct {
+	t      *Table
+	fields []string // the arrays that its fields have
+}
+
+func (a sideArrays) Len() int64          { return a.t.N }
+func (a sideArrays) Fingerprint() string { return a.t.Fingerprint }
+func (a sideArrays) Close() error        { return a.t.Close() }
+func (a sideArrays) HasColumn(name string) bool {
+	_, err := a.Column(name)
+	return err == nil || slices.Contains(a.fields, name)
+}
+
+// Column returns the values of an array, which are in memory.
+func (a sideArrays) Column(name string) (*Column, error) {
+	return a.t.Column(context.Background(), name)
+}
+func (a sideArrays) ColumnAt(name string, rows []int32) (*Column, error) {
+	found, err := a.Column(name)
+	if err != nil {
+		return nil, err
+	}
+	return column.Pick(found, rows), nil
+}
+
+func (a sideArrays) Data(context.Context) (*tables.Table, error) {
+	return tables.New(int(a.t.N), nil, nil), nil // queries see the values of conditions alone
+}
+
+// qualified returns the column of the side that TABLE::COLUMN names, whose table is the end of the side's path.
+func (s *side) qualified(name string) (column string, ok bool) {
+	i := strings.LastIndex(name, source.Separator)
+	if i < 1 {
+		return "", false
+	}
+	table := name[:i]
+	return name[i+len(source.Separator):], s.Path == table || strings.HasSuffix(s.Path, "/"+table)
+}
+
 // openSides opens the tables of a subset with their fields among some, and the columns that the subset and more name.
-func openSides(ctx context.Context, s *spec.Subset, fields []spec.Field, more []string, o resources.Options) (
-	sides []*side, err error) {
+// Arrays among them have the dimensions dims, as the dataset has, where a field does not say.
+func openSides(ctx context.Context, s *spec.Subset, dims string, fields []spec.Field, more []string,
+	o resources.Options) (sides []*side, err error) {
 	for _, table := range s.Tables {
-		if !magic.Named(source.Name(table.Path)).Class.Table() {
-			way := ""
-			if refusal := magic.Refusal(source.Name(table.Path)); refusal != "" {
-				way = ": " + refusal
-			}
-			return nil, errors.Join(fmt.Errorf("tables: %q is no table (.csv, .tsv, .parquet, .json)%s", table.Path,
-				way), closeSides(sides))
-		}
 		made := &side{Match: Match{SideTable: table}, fields: map[int]int{}}
+		if !magic.Named(source.Name(table.Path)).Class.Table() {
+			if err := made.openArrays(ctx, dims, fields, o); err != nil {
+				return nil, errors.Join(InPart(err, "tables"), closeSides(sides))
+			}
+			sides = append(sides, made)
+			continue
+		}
 		var sources []catalog.Source
 		parts := inBraces([]string{table.Column})
 		for _, name := range append(parts, table.Column) {
@@ -51,22 +107,82 @@ func openSides(ctx context.Context, s *spec.Subset, fields []spec.Field, more []
 			if field.Column != "" && field.Column != table.On {
 				place := CatalogSource(field)
 				place.Maybe = true
+				if name, ok := made.qualified(field.Column); ok {
+					place.Column, place.Maybe = name, false
+				}
 				made.fields[i], sources = len(sources), append(sources, place)
 			}
 		}
-		made.table, err = catalog.Open(ctx, table.Path, sources, CatalogOptions(s, more, o))
+		options := CatalogOptions(s, more, o)
+		for _, name := range slices.Concat(options.Columns, options.Texts) {
+			if column, ok := made.qualified(name); ok {
+				options.Columns = append(options.Columns, column)
+			}
+		}
+		opened, err := catalog.Open(ctx, table.Path, sources, options)
 		if err != nil {
 			return nil, errors.Join(InPart(err, "tables"), closeSides(sides))
 		}
-		maps.DeleteFunc(made.fields, func(i, _ int) bool { return !made.table.HasColumn(fields[i].Column) })
+		made.table, made.below = opened, OfCatalog(opened).Fields
+		maps.DeleteFunc(made.fields, func(i, _ int) bool {
+			name := fields[i].Column
+			if column, ok := made.qualified(name); ok {
+				name = column
+			}
+			return !opened.HasColumn(name)
+		})
 		sides = append(sides, made)
 	}
 	return sides, nil
 }
 
+// openArrays opens the arrays of a store with the fields that they have.
+func (s *side) openArrays(ctx context.Context, dims string, fields []spec.Field, o resources.Options) error {
+	src := spec.Source{Source: s.Path, Dims: dims}
+	kind, err := kindOf(ctx, &src, o)
+	if _, ok := kind.(store.Arrays); !ok || err != nil {
+		way := ""
+		if refusal := magic.Refusal(source.Name(s.Path)); refusal != "" {
+			way = ": " + refusal
+		}
+		return cmp.Or(err, fmt.Errorf("%q is neither a table (.csv, .tsv, .parquet, .json) nor a store of arrays%s",
+			s.Path, way))
+	}
+	var mine []spec.Field
+	var columns []string
+	for i, field := range fields {
+		if column, ok := s.qualified(field.Column); ok {
+			field.Column = column
+		} else if field.Column == "" || field.Column == s.On {
+			continue
+		}
+		one, err := openKind(ctx, kind, &src, []spec.Field{field}, o)
+		if fault.KindOf(err) == fault.NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := one.Close(); err != nil {
+			return err
+		}
+		s.fields[i] = len(mine)
+		mine, columns = append(mine, field), append(columns, field.Column)
+	}
+	if len(mine) == 0 {
+		mine = []spec.Field{{Name: s.Column, Column: s.Column, Kind: spec.TextField}}
+	}
+	opened, err := openKind(ctx, kind, &src, mine, o)
+	if err != nil {
+		return err
+	}
+	s.table, s.below = sideArrays{opened, columns}, opened.Fields
+	return nil
+}
+
 // JoinTables gives a table the columns of the tables of a subset, which are open until the table is closed.
 func JoinTables(ctx context.Context, t *Table, s *spec.Subset, o resources.Options) error {
-	sides, err := openSides(ctx, s, nil, nil, o)
+	sides, err := openSides(ctx, s, "", nil, nil, o)
 	if err != nil {
 		return err
 	}
@@ -93,6 +209,7 @@ func ownFields(fields []spec.Field, sides []*side) (own []spec.Field, places []s
 			continue
 		}
 		places[i].first, own = len(own), append(own, fields[i])
+		own[len(own)-1].Column = strings.TrimPrefix(fields[i].Column, source.Separator)
 	}
 	if len(own) == 0 {
 		own = []spec.Field{{Name: sides[0].On, Column: sides[0].On, Kind: spec.TextField}}
@@ -111,7 +228,7 @@ func (t *Table) joinFields(ctx context.Context, fields []spec.Field, places []st
 		if places[i].first >= 0 {
 			continue
 		}
-		joined, err := sideOf(ctx, column, sides, field.Column)
+		joined, _, err := sideOf(ctx, column, sides, field.Column)
 		if err != nil {
 			return InField(field.Name, err)
 		}
@@ -141,7 +258,7 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 	own, data, closing := t.Column, t.Data, t.Close
 	t.Fingerprint = hash.Hex()
 	t.Column = func(ctx context.Context, name string) (*Column, error) {
-		s, err := sideOf(ctx, own, sides, name)
+		s, name, err := sideOf(ctx, own, sides, name)
 		switch {
 		case err != nil:
 			return nil, err
@@ -163,32 +280,40 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 	return nil
 }
 
-// sideOf returns the table that has a column, nil of none. An ambiguous name is Unsupported; the columns that
+// sideOf returns the table that has a column and the column's name in it, nil of none. TABLE::COLUMN names the column
+// of one table, and ::COLUMN one of the dataset itself. Another name that several have is Unsupported; the columns that
 // paths make give way. own returns columns of the dataset itself.
 func sideOf(ctx context.Context, own func(context.Context, string) (*Column, error), sides []*side, name string) (
-	found *side, err error) {
+	found *side, column string, err error) {
+	if column, ok := strings.CutPrefix(name, source.Separator); ok {
+		return nil, column, nil
+	}
 	twice := func(other string) error {
-		return fault.New(fault.Unsupported, "column "+name, "it is a column of %s and of %s: name it "+
-			"differently in one of them", path.Base(found.Path), other)
+		file := path.Base(found.Path)
+		return fault.New(fault.Unsupported, "column "+name, "it is a column of %s and of %s: name one of them, as in "+
+			"%q", file, other, file+source.Separator+name)
 	}
 	for _, s := range sides {
+		if column, ok := s.qualified(name); ok {
+			return s, column, nil
+		}
 		switch {
 		case name == s.On:
-			return nil, nil
+			return nil, name, nil
 		case !s.table.HasColumn(name):
 		case found != nil:
-			return nil, twice(path.Base(s.Path))
+			return nil, name, twice(path.Base(s.Path))
 		default:
 			found = s
 		}
 	}
 	if found == nil || slices.Contains(catalog.PathColumns, name) {
-		return found, nil
+		return found, name, nil
 	}
 	if _, err := own(ctx, name); fault.KindOf(err) != fault.NotFound {
-		return nil, twice("the dataset")
+		return nil, name, twice("the dataset")
 	}
-	return found, nil
+	return found, name, nil
 }
 
 // find finds the row of the table for each sample. Two rows with one key are Corrupt.
@@ -238,9 +363,9 @@ func (s *side) keys(ctx context.Context) (keys []string, err error) {
 
 // field returns a field of the table for the samples of the dataset.
 func (s *side) field(number int) Field {
-	below := OfCatalog(s.table).Fields[number]
+	below := s.below[number]
 	made := Field{
-		Kind: below.Kind,
+		Kind: below.Kind, Size: below.Size,
 		Asset: func(ctx context.Context, row int64) (catalog.Asset, error) {
 			if from := s.row[row]; from >= 0 {
 				return below.Asset(ctx, int64(from))

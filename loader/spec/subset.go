@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/chaski-eo/chaski/format/column"
 )
 
 // Subset selects rows of a dataset and groups them.
@@ -85,10 +87,11 @@ type Strata struct {
 // Time groups rows into sequences: the rows with one value of Key, ordered by Order.
 type Time struct {
 	// Key is the column whose value is the same for all rows of a series, or several, such as "{tile}_{x}_{y}".
-	Key string `json:"key"`
+	// Default: all rows are one series.
+	Key string `json:"key,omitempty"`
 	// Order is the column that orders the rows of a series: numbers, times, or strings that say a
-	// time, such as ISO 8601 dates. Other strings are refused.
-	Order string `json:"order"`
+	// time, such as ISO 8601 dates. Other strings are refused. Default: "row", the numbers of the rows.
+	Order string `json:"order,omitempty"`
 	// Length is the number of steps of a sample, from 1 to 65,536.
 	Length int `json:"length"`
 	// Stride is the number of steps from the start of one sample of a series to the start of the
@@ -135,6 +138,7 @@ func (s Subset) WithDefaults() Subset {
 	}
 	if s.Time != nil {
 		filled := *s.Time
+		filled.Order = cmp.Or(filled.Order, column.RowColumn)
 		filled.Stride = cmp.Or(filled.Stride, filled.Length)
 		filled.Validity = cmp.Or(filled.Validity, DefaultValidity)
 		s.Time = &filled
@@ -188,8 +192,6 @@ func (s *Subset) Validate() error {
 	}
 	if time := s.Time; time != nil {
 		switch {
-		case time.Key == "" || time.Order == "":
-			return errors.New("time: needs key and order, two columns")
 		case time.Length < 1 || time.Length > maxSteps || time.Stride < 1 || time.Stride > maxSteps:
 			return fmt.Errorf("time: length is %d and stride is %d: both must be from 1 to %d",
 				time.Length, time.Stride, maxSteps)
@@ -232,7 +234,7 @@ func (s *Subset) Columns() (names []string) {
 		names = append(names, s.Strata.Column)
 	}
 	if s.Time != nil {
-		names = append(names, s.Time.Key, s.Time.Order)
+		names = append(names, slices.DeleteFunc([]string{s.Time.Key, s.Time.Order}, isEmpty)...)
 	}
 	return names
 }
@@ -275,7 +277,9 @@ func (s *Subset) Codes() (names []string) {
 		names = append(names, s.Strata.Column)
 	}
 	if s.Time != nil {
-		names = append(names, s.Time.Key)
+		names = append(names, slices.DeleteFunc([]string{s.Time.Key}, isEmpty)...)
 	}
 	return names
 }
+
+func isEmpty(name string) bool { return name == "" }

@@ -79,7 +79,7 @@ def test_lists(data, tmp_path, binary, form, kind) -> None:
         ids = tmp_path / "splits.json"
         other = {"about": {"train": ["x"], "n": [[1]]}, "val": [], "test": "train"}
         ids.write_text(json.dumps(other | {"train": [str(i) for i in range(70_000)] + texts}))
-        with pytest.raises(chaski.errors.NotFoundError, match="none|name no sample"):
+        with pytest.raises(chaski.errors.NotFoundError, match="no rows|name no sample"):
             loaded(data, rows=chaski.Rows(ids=f"{ids}::val"))
         ids = f"{ids}::train"
     elif kind == "parquet":
@@ -419,7 +419,7 @@ def test_lists_inside_of_json(tmp_path, name) -> None:
     (tmp_path / "s.json").write_text(json.dumps(file))
     rows = chaski.Rows(ids=f"{tmp_path / 's.json'}::{name}")
     if name in ("a", "none.train"):
-        with pytest.raises(chaski.NotFoundError, match="no column"):
+        with pytest.raises(chaski.NotFoundError, match="no column|no object has such a member"):
             chaski.load(tmp_path, batch_size=1, rows=rows)
         return
     with chaski.load(tmp_path, batch_size=1, rows=rows) as loader:

@@ -97,6 +97,11 @@ func (o Options) wants(fields []Source, items bool) func(name string) texts.Want
 		if want[name] = texts.Values; items {
 			want[texts.AssetColumn(name)] = texts.Values
 		}
+		for i := range len(name) {
+			if items && name[i] == '.' {
+				want[name[:i+1]] = texts.Values // some member of an object is wanted
+			}
+		}
 	}
 	for _, s := range fields {
 		if s.Kind == Text {

@@ -277,8 +277,12 @@ func (t *Table) anyColumn(name string) (*columns.Column, error) {
 	return column, err
 }
 
-// HasColumn reports whether there is a column of a name. Its values may be ones that are not read.
+// HasColumn reports whether there is a column of a name, other than the numbers of rows. Its values may be ones that
+// are not read.
 func (t *Table) HasColumn(name string) bool {
+	if name == column.RowColumn && (t.table == nil || !t.table.Has(name)) {
+		return false
+	}
 	_, err := t.anyColumn(name)
 	return fault.KindOf(err) != fault.NotFound
 }

@@ -283,14 +283,23 @@ func TestItemsAreCharged(t *testing.T) {
 // FuzzItems: any bytes are a table or refused by kind.
 func FuzzItems(f *testing.F) {
 	item := stacItem(0, "")
-	f.Add(item, "B04")
-	f.Add("["+item+","+stacItem(1, `, "x": null`)+"]", "eo:cloud_cover")
-	f.Add(`{"features": [`+item+`]}`, "id")
-	f.Add(item+"\n"+item, "datetime")
-	f.Fuzz(func(t *testing.T, text, column string) {
+	f.Add(item, "B04", "")
+	f.Add("["+item+","+stacItem(1, `, "x": null`)+"]", "eo:cloud_cover", "")
+	f.Add(`{"features": [`+item+`]}`, "id", "features")
+	f.Add(item+"\n"+item, "datetime", "properties")
+	f.Add(`{"n": 1, "a": [{"s": [{"raw": "x"}, {"k": 2}], "f": "a.png"}]}`, "s.raw", "a")
+	f.Add(`{"n": 1, "a": [{"s": [{"raw": "x"}, {"k": 2}], "f": "a.png"}]}`, "f", "a.s")
+	f.Add(`{"0": {"s": [["t", "a.png"]], "e": [["u", "b.png"]]}}`, "e.1.0", "{id}.s")
+	f.Add(`{"crop": ["a", "b"], "wood": [7]}`, "value", "{class}[]")
+	f.Add(strings.Repeat("[", 100), "value", "a")
+	f.Fuzz(func(t *testing.T, text, column, member string) {
+		name := "/t.json"
+		if member != "" && !strings.Contains(member, "/") {
+			name += "::" + member
+		}
 		taken.Check(t, 2*len(text), taken.FactorRows, func() {
-			use(t, "/t.json", []byte(text), catalog.Source{Field: "image", Column: column})
-			use(t, "/t.json", []byte(text), catalog.Source{Field: "text", Column: column, Kind: catalog.Text})
+			use(t, name, []byte(text), catalog.Source{Field: "image", Column: column})
+			use(t, name, []byte(text), catalog.Source{Field: "text", Column: column, Kind: catalog.Text})
 		})
 	})
 }

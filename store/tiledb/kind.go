@@ -127,6 +127,9 @@ type raster struct {
 // Len implements store.Raster.
 func (r raster) Len() int64 { return r.end - r.begin }
 
+// HasN implements store.Raster.
+func (r raster) HasN() bool { return r.Axis() != "" }
+
 // Index implements store.Raster.
 func (r raster) Index(i int64) *chunk.Index { return r.Images.Index(r.begin + i) }
 

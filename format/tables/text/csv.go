@@ -139,8 +139,9 @@ func (w *words) Read(p []byte) (n int, err error) {
 }
 
 // separated returns a text, and what separates the values of its first line that is no comment: a comma, or else a tab
-// or a semicolon. A text of words without them has blanks between values, in whose place it then has tabs.
-func separated(in *bufio.Reader, isWords bool) (io.Reader, rune) {
+// or a semicolon. A text of words, or one in which blanks may separate values, has blanks without them, in whose place
+// it then has tabs.
+func separated(in *bufio.Reader, isWords, blanks bool) (io.Reader, rune) {
 	start, _ := in.Peek(1 << 16)
 	start = bytes.TrimPrefix(start, []byte(utf8Mark))
 	line, rest, more := bytes.Cut(start[textguard.SeparatorLine(start):], []byte{'\n'})
@@ -154,11 +155,15 @@ func separated(in *bufio.Reader, isWords bool) (io.Reader, rune) {
 	if comma := textguard.Separator(line, textguard.Order(start, order)); comma != 0 {
 		return in, comma
 	}
-	if isWords {
+	if isWords || blanks {
 		return &words{in: in}, '\t'
 	}
 	return in, ','
 }
+
+// wantsSecond reports whether the second column of a file without a header is wanted. Then blanks separate values if
+// nothing else does.
+func wantsSecond(want func(name string) texts.Want) bool { return want("1") != want(noColumn) }
 
 // isComment reports whether a line before the header is a comment: "#" alone, or "# " and text.
 func isComment(start []byte) bool {
@@ -195,7 +200,7 @@ func (t *csvTable) all(r source.Reader, comma rune) error {
 	}
 	var text io.Reader = source.Sequential(t.ctx, r)
 	if comma != '\t' {
-		text, comma = separated(bufio.NewReaderSize(text, 1<<16), comma == 0)
+		text, comma = separated(bufio.NewReaderSize(text, 1<<16), comma == 0, wantsSecond(t.want))
 	}
 	t.points = t.points || comma != ';' // programs write "1,5" between semicolons, where a comma is the point
 	file := textguard.NewParts(t.ctx, text, "table", "a line, or a value in quotes,", maxRecord)

@@ -36,17 +36,19 @@ const (
 const cellBytes = 2 * 9
 
 // readItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
-// (JSON lines). Other objects, of a list, of lines, or by name in an object, are rows whose members are columns, with
-// the name in KeyColumn, and so are the values of an object, where KeyColumn is wanted. It keeps the columns that want
-// accepts. Items have the columns of STAC-GeoParquet, as far as they are numbers, strings, booleans or lists of these:
-// id, collection, bbox.xmin, bbox.ymin, bbox.xmax and bbox.ymax, the properties by their names, and assets.NAME.href.
-// Columns in which all strings are timestamps (RFC 3339) are timestamps. A property that an item lacks is null.
-func readItems(ctx context.Context, r source.Reader, want func(name string) texts.Want) (*texts.Table, error) {
+// (JSON lines), all of it or the values at the path of a member (see at). Other objects, of a list, of lines, or by name
+// in an object, are rows whose members are columns, with the name in KeyColumn, and so are the values of an object,
+// where KeyColumn is wanted. It keeps the columns that want accepts. Items have the columns of STAC-GeoParquet, as far
+// as they are numbers, strings, booleans or lists of these: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and
+// bbox.ymax, the properties by their names, and assets.NAME.href. Columns in which all strings are timestamps (RFC 3339)
+// are timestamps. A property that an item lacks is null.
+func readItems(ctx context.Context, r source.Reader, member string, want func(name string) texts.Want) (
+	*texts.Table, error) {
 	if r.Size() > maxItems {
 		return nil, fault.New(fault.Limit, "items", "%d bytes, at most %d", r.Size(), int64(maxItems))
 	}
 	read := newItems(ctx, want)
-	if err := read.all(r); err != nil {
+	if err := read.all(r, member); err != nil {
 		return nil, err
 	}
 	return read.table()
@@ -80,7 +82,8 @@ func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want
 			case isCSV:
 				err = lines.all(r, separator(source.Name(name)))
 			default:
-				err = objects.all(r)
+				_, member, _ := source.SplitJSON(name)
+				err = objects.all(r, member)
 			}
 			err = errors.Join(err, r.Close())
 		}
@@ -98,8 +101,9 @@ func newItems(ctx context.Context, want func(name string) texts.Want) *items {
 	return &items{ctx: ctx, want: want, columns: map[string]*itemColumn{}}
 }
 
-// all adds the rows of a file, at least one.
-func (in *items) all(r source.Reader) error {
+// all adds the rows of a file, or those at the path of a member in it, at least one.
+func (in *items) all(r source.Reader, member string) error {
+	in.member = member
 	in.file = textguard.NewParts(in.ctx, source.Sequential(in.ctx, r), "table", "an item", maxRecord)
 	in.file.Byte = ':'
 	text, before := bufio.NewReaderSize(in.file, int(min(max(r.Size(), 16), 1<<16))), in.n
@@ -107,10 +111,14 @@ func (in *items) all(r source.Reader) error {
 		return err
 	}
 	decoder := json.NewDecoder(text)
+	decoder.UseNumber()
 	for {
-		err := in.object(decoder)
+		err := in.at(decoder, member, nil, false)
 		if errors.Is(err, io.EOF) && in.n > before {
 			return nil
+		}
+		if errors.Is(err, io.EOF) && member != "" {
+			return in.noMember(member)
 		}
 		if err != nil {
 			return itemsError(decoder, err)
@@ -139,6 +147,11 @@ type items struct {
 	n       int64
 	columns map[string]*itemColumn
 	from    map[string]json.RawMessage // columns of the file among several
+	member  string                     // the path of the rows
+	seen    []string                   // members of an object that lacks one of the path
+	depth   int                        // of the walk along the path
+	form    byte                       // how rows begin: '{', or otherwise if they are no objects
+	values  map[string]json.RawMessage // of the last row that is no object
 }
 
 // itemColumn holds the values of a column as texts.
@@ -157,17 +170,8 @@ type listEnd struct {
 	elem uint32
 }
 
-// object reads an item, or a collection of items. It returns io.EOF at the end.
+// object reads an item, or a collection of items, from behind its brace on.
 func (in *items) object(d *json.Decoder) error {
-	token, err := d.Token()
-	switch {
-	case err != nil:
-		return err
-	case token == json.Delim('['):
-		return in.list(d)
-	case token != json.Delim('{'):
-		return fault.At(fault.Corrupt, "items", d.InputOffset(), "neither an object nor a list")
-	}
 	properties := map[string]json.RawMessage{}
 	collection, byKey := false, false
 	for d.More() {
@@ -177,11 +181,13 @@ func (in *items) object(d *json.Decoder) error {
 		}
 		name := key.(string)
 		if name == "features" {
-			if token, err = d.Token(); err == nil && token != json.Delim('[') {
+			token, err := d.Token()
+			if err == nil && token != json.Delim('[') {
 				err = fault.At(fault.Corrupt, "items", d.InputOffset(), "features is not a list")
 			}
 			if err == nil {
-				collection, err = true, in.list(d)
+				in.form, collection = '{', true
+				err = in.list(d, nil)
 			}
 			if err != nil {
 				return err
@@ -202,7 +208,7 @@ func (in *items) object(d *json.Decoder) error {
 		}
 		var members map[string]json.RawMessage
 		if raw[0] == '[' {
-			members = map[string]json.RawMessage{"value": raw}
+			members = map[string]json.RawMessage{ValueColumn: raw}
 		} else if err := json.Unmarshal(raw, &members); err != nil || members == nil {
 			return fault.At(fault.Corrupt, "member "+name, d.InputOffset(),
 				"is neither an object nor a list, as the first member is")
@@ -210,7 +216,7 @@ func (in *items) object(d *json.Decoder) error {
 		if members[KeyColumn] == nil {
 			members[KeyColumn], _ = json.Marshal(name) // strings have JSON
 		}
-		if err := in.row(nil, members, "member "+name, d.InputOffset()); err != nil {
+		if err := in.row(nil, members, nil, "member "+name, d.InputOffset()); err != nil {
 			return err
 		}
 	}
@@ -219,9 +225,9 @@ func (in *items) object(d *json.Decoder) error {
 	}
 	if in.isMap(properties) {
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			members := map[string]json.RawMessage{"value": properties[name]}
+			members := map[string]json.RawMessage{ValueColumn: properties[name]}
 			members[KeyColumn], _ = json.Marshal(name) // strings have JSON
-			if err := in.row(nil, members, "member "+name, d.InputOffset()); err != nil {
+			if err := in.row(nil, members, nil, "member "+name, d.InputOffset()); err != nil {
 				return err
 			}
 		}
@@ -231,7 +237,7 @@ func (in *items) object(d *json.Decoder) error {
 	if err != nil {
 		return err
 	}
-	return in.element(data, d.InputOffset())
+	return in.element(data, nil, d.InputOffset())
 }
 
 // isMap reports whether an object has values by name, which a table may be asked for by KeyColumn: a class for the name
@@ -287,26 +293,61 @@ func (in *items) tuples(name string, raw json.RawMessage, part string, at int64)
 	return nil
 }
 
-// KeyColumn is the column of the names of objects that an object has by name.
-const KeyColumn = "key"
+// KeyColumn is the column of the names of objects that an object has by name, and ValueColumn the column of values that
+// are no objects.
+const (
+	KeyColumn   = "key"
+	ValueColumn = texts.ValueColumn
+)
 
 // itemMembers are the members of a STAC item, or of a collection of them, that are objects.
 var itemMembers = []string{"properties", "assets", "geometry", "crs"}
 
-// element adds an object as a row: a STAC item, or one whose members are columns. at is the offset of its end.
-func (in *items) element(data []byte, at int64) error {
+// element adds a value as a row: a STAC item, an object whose members are columns, a list whose elements are the
+// columns "0", "1" and so on, or another value as the column ValueColumn. The members of outer are columns, too. at is
+// the offset of its end.
+func (in *items) element(data json.RawMessage, outer map[string]json.RawMessage, at int64) error {
+	if in.form == 0 || data[0] != '{' && in.form != '{' {
+		in.form = data[0]
+	}
+	if (data[0] == '{') != (in.form == '{') {
+		return fault.At(fault.Corrupt, fmt.Sprintf("row %d", in.n), at, "it is an object, or the rows before it are, "+
+			"and not both")
+	}
+	if data[0] != '{' {
+		return in.value(data, outer, at)
+	}
 	var members map[string]json.RawMessage
+	part := fmt.Sprintf("row %d", in.n)
 	if err := json.Unmarshal(data, &members); err != nil {
-		return fault.WrapAt(fault.Corrupt, fmt.Sprintf("row %d", in.n), at, err)
+		return fault.WrapAt(fault.Corrupt, part, at, err)
 	}
 	if len(members) > 0 && members["assets"] == nil && !bytes.HasPrefix(members["type"], []byte(`"Feature`)) {
-		return in.row(nil, members, fmt.Sprintf("row %d", in.n), at)
+		return in.row(nil, members, outer, part, at)
 	}
 	var it item
 	if err := json.Unmarshal(data, &it); err != nil {
 		return fault.WrapAt(fault.Corrupt, fmt.Sprintf("item %d", in.n), at, err)
 	}
 	return in.add(&it, at)
+}
+
+// value adds a value that is no object as a row.
+func (in *items) value(data json.RawMessage, outer map[string]json.RawMessage, at int64) error {
+	if in.values == nil {
+		in.values = map[string]json.RawMessage{}
+	}
+	clear(in.values)
+	var elements []json.RawMessage
+	if data[0] == '[' && !isLists(data) && bytes.Count(data, []byte{','}) <= maxTupleCommas &&
+		json.Unmarshal(data, &elements) == nil && len(elements) <= maxTuple {
+		for i, element := range elements {
+			in.values[strconv.Itoa(i)] = element
+		}
+	} else {
+		in.values[ValueColumn] = data
+	}
+	return in.row(nil, in.values, outer, "row", at)
 }
 
 // noEnd makes the end of the file inside of an object an error.
@@ -317,14 +358,14 @@ func noEnd(err error) error {
 	return err
 }
 
-// list reads the items of a list to its end.
-func (in *items) list(d *json.Decoder) error {
+// list reads the items of a list to its end, in an object with the members of outer.
+func (in *items) list(d *json.Decoder, outer map[string]json.RawMessage) error {
 	for d.More() {
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
 			return noEnd(err)
 		}
-		if err := in.element(raw, d.InputOffset()); err != nil {
+		if err := in.element(raw, outer, d.InputOffset()); err != nil {
 			return err
 		}
 	}
@@ -360,16 +401,18 @@ func (in *items) add(it *item, at int64) error {
 	for name, a := range it.Assets {
 		values[texts.AssetColumn(name)] = a.Href
 	}
-	return in.row(it.BBox, values, part, at)
+	return in.row(it.BBox, values, nil, part, at)
 }
 
-// row adds a row of values, with the values of a bounding box.
-func (in *items) row(box []float64, values map[string]json.RawMessage, part string, at int64) error {
+// row adds a row of values, with the values of a bounding box, and those of outer and of the file that it lacks.
+func (in *items) row(box []float64, values, outer map[string]json.RawMessage, part string, at int64) error {
 	in.n++
 	in.file.Next()
-	for name, v := range in.from {
-		if values[name] == nil {
-			values[name] = v
+	for _, more := range []map[string]json.RawMessage{outer, in.from} {
+		for name, v := range more {
+			if values[name] == nil {
+				values[name] = v
+			}
 		}
 	}
 	switch len(box) {
@@ -403,10 +446,8 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 	if len(raw) == 0 || raw[0] == 'n' {
 		return nil
 	}
-	if isLists(raw) {
-		if err := in.tuples(name, raw, part, at); err != nil {
-			return err
-		}
+	if err := in.nested(name, raw, part, at); err != nil {
+		return err
 	}
 	c := in.columns[name]
 	if c == nil {

@@ -19,8 +19,9 @@ func init() { texts.Read, texts.ReadFiles = Read, ReadFiles }
 // Read reads a CSV file or STAC items, as the extension of name says, and its columns as want says, which items
 // heed for Skipped alone.
 func Read(ctx context.Context, r source.Reader, name string, want func(name string) texts.Want) (*texts.Table, error) {
+	_, member, _ := source.SplitJSON(name)
 	if name = source.Name(name); magic.Named(name).Class != magic.CSV {
-		return readItems(ctx, r, want)
+		return readItems(ctx, r, member, want)
 	}
 	return readCSV(ctx, r, separator(name), want)
 }

@@ -17,6 +17,9 @@ const MaxBytes = 4 << 30
 // MaxList bounds the elements of a list, which are read for each row: embeddings have some thousand.
 const MaxList = 1 << 16
 
+// ValueColumn is the column of rows of JSON that are no objects.
+const ValueColumn = "value"
+
 // Table has the columns of a text that were wanted.
 type Table struct {
 	*tables.Table

@@ -97,9 +97,10 @@ class Time(Argument):
 
     Attributes:
         key: the column whose value is the same for all rows of a series, or several, such as
-            "{tile}_{x}_{y}".
+            "{tile}_{x}_{y}". Default: all rows are one series.
         order: the column that orders the rows of a series: numbers, times, or strings that say a
-            time, such as ISO 8601 dates. Other strings are refused.
+            time, such as ISO 8601 dates. Other strings are refused. Default: "row", the numbers of
+            the rows.
         length: the number of steps of a sample, from 1 to 65,536.
         stride: the number of steps from the start of one sample of a series to the start of the
             next. Default: `length`, so that samples do not overlap.
@@ -109,9 +110,9 @@ class Time(Argument):
             Default "steps".
     """
 
-    key: str
-    order: str
-    length: int
+    key: str | None = None
+    order: str | None = None
+    length: int = 0
     stride: int | None = None
     cut: bool = False
     validity: str = "steps"

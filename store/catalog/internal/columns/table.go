@@ -132,8 +132,11 @@ func (t *Table) Meta(key string) string {
 	return t.Files[0].Meta[key]
 }
 
-// Has reports whether there is a column with a name, which can be read.
+// Has reports whether there is a column with a name, which can be read and is stored.
 func (t *Table) Has(name string) bool {
+	if name == column.RowColumn && !slices.Contains(t.names, name) {
+		return false
+	}
 	_, err := t.Column(name)
 	return err == nil
 }
@@ -192,6 +195,9 @@ func NoLists(c *Column, name string) (*Column, error) {
 
 // AnyColumn is Column with columns of lists.
 func (t *Table) AnyColumn(name string) (*Column, error) {
+	if name == column.RowColumn && !slices.Contains(t.names, name) {
+		return column.Numbers(t.Rows()), nil
+	}
 	if t.memory != nil {
 		return t.heldColumn(name)
 	}

@@ -1,0 +1,302 @@
+package text
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/texts"
+)
+
+// maxWalk bounds how deep lists and objects nest that a path leads through.
+const maxWalk = 64
+
+// maxSeen is how many names of members an error lists.
+const maxSeen = 20
+
+// at reads the rows at a path of members, which points separate: NAME is a member of an object, {column} each of its
+// members, whose names are the values of that column, and of a list every element is meant. At the end of the path the
+// elements of a list are rows. Rows also have the members of objects in lists, and of those in {column}, that the path
+// leads through, if they have none of that name: they are outer, and below says that there may be some. "[]" behind a
+// name is allowed. It returns io.EOF at the end of the text.
+func (in *items) at(d *json.Decoder, path string, outer map[string]json.RawMessage, below bool) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if in.depth++; in.depth > maxWalk {
+		return fault.At(fault.Limit, "items", d.InputOffset(), "lists nest over %d deep", maxWalk)
+	}
+	defer func() { in.depth-- }()
+	name, rest, _ := strings.Cut(path, ".")
+	column, each := columnOf(name)
+	switch token {
+	case json.Delim('['):
+		if path == "" {
+			return in.list(d, outer)
+		}
+		for d.More() {
+			if err := in.at(d, path, outer, true); err != nil {
+				return noEnd(err)
+			}
+		}
+	case json.Delim('{'):
+		switch {
+		case path == "" && !below:
+			return in.object(d)
+		case each:
+			return in.each(d, column, rest, outer)
+		case below:
+			return in.inside(d, path, outer)
+		}
+		return in.chain(d, path)
+	default:
+		if path != "" && !below {
+			return fault.At(fault.Corrupt, "member "+path, d.InputOffset(), "neither an object nor a list has it")
+		}
+		if in.member == "" {
+			return fault.At(fault.Corrupt, "items", d.InputOffset(), "neither an object nor a list")
+		}
+		if path != "" {
+			return nil
+		}
+		raw, err := json.Marshal(token)
+		if err != nil {
+			return err
+		}
+		return in.element(raw, outer, d.InputOffset())
+	}
+	_, err = d.Token()
+	return noEnd(err)
+}
+
+// columnOf returns the column of {column} in a path.
+func columnOf(name string) (column string, ok bool) {
+	column, ok = strings.CutPrefix(strings.TrimSuffix(name, "[]"), "{")
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(column, "}")
+}
+
+// each reads the rows in every member of an object, from behind its brace on.
+func (in *items) each(d *json.Decoder, column, rest string, outer map[string]json.RawMessage) error {
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return noEnd(err)
+		}
+		within := maps.Clone(outer)
+		if within == nil {
+			within = map[string]json.RawMessage{}
+		}
+		within[column] = keyValue(key.(string))
+		if err := in.at(d, rest, within, true); err != nil {
+			return noEnd(err)
+		}
+		in.file.Next()
+	}
+	_, err := d.Token()
+	return noEnd(err)
+}
+
+// keyValue is the value of a column of names of members: a number if the name is one as JSON writes it.
+func keyValue(key string) json.RawMessage {
+	if n, err := strconv.ParseInt(key, 10, 64); err == nil && strconv.FormatInt(n, 10) == key {
+		return json.RawMessage(key)
+	}
+	raw, _ := json.Marshal(key) // strings have JSON
+	return raw
+}
+
+// chain follows a path in an object that is in no list, from behind its brace on.
+func (in *items) chain(d *json.Decoder, path string) error {
+	var seen []string
+	found := false
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return noEnd(err)
+		}
+		name := key.(string)
+		if rest, ok := within(path, name); ok && !found {
+			found, err = true, in.at(d, rest, nil, false)
+		} else {
+			err = in.skip(d)
+		}
+		if err != nil {
+			return noEnd(err)
+		}
+		if len(seen) < maxSeen {
+			seen = append(seen, name)
+		}
+	}
+	if !found {
+		in.seen = seen
+	}
+	_, err := d.Token()
+	return noEnd(err)
+}
+
+// within returns the rest of a path behind a member's name, which may have points itself.
+func within(path, name string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, name)
+	if !ok || name == "" {
+		return "", false
+	}
+	rest = strings.TrimPrefix(rest, "[]")
+	if rest == "" {
+		return "", true
+	}
+	return strings.CutPrefix(rest, ".")
+}
+
+// inside reads the rows at a path in an object of a list, from behind its brace on.
+func (in *items) inside(d *json.Decoder, path string, outer map[string]json.RawMessage) error {
+	members := map[string]json.RawMessage{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return noEnd(err)
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return noEnd(err)
+		}
+		members[key.(string)] = raw
+	}
+	if _, err := d.Token(); err != nil {
+		return noEnd(err)
+	}
+	if path == "" {
+		data, err := json.Marshal(members)
+		if err != nil {
+			return err
+		}
+		return in.element(data, outer, d.InputOffset())
+	}
+	for name, raw := range members {
+		rest, ok := within(path, name)
+		if !ok {
+			continue
+		}
+		delete(members, name)
+		for name, v := range outer {
+			if members[name] == nil {
+				members[name] = v
+			}
+		}
+		inner := json.NewDecoder(bytes.NewReader(raw))
+		inner.UseNumber()
+		return in.at(inner, rest, members, true)
+	}
+	in.seen = slices.Sorted(maps.Keys(members))
+	in.seen = in.seen[:min(len(in.seen), maxSeen)]
+	return nil
+}
+
+// skip reads a value and forgets it.
+func (in *items) skip(d *json.Decoder) error {
+	for depth := 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch token {
+		case json.Delim('['), json.Delim('{'):
+			depth++
+		case json.Delim(']'), json.Delim('}'):
+			depth--
+		}
+		in.file.Next()
+		if depth == 0 {
+			return nil
+		}
+	}
+}
+
+// noMember returns the error about a path that leads to no row.
+func (in *items) noMember(path string) error {
+	if len(in.seen) == 0 {
+		return fault.New(fault.NotFound, "member "+path, "it has no rows")
+	}
+	return fault.New(fault.NotFound, "member "+path, "no object has such a member; there are %s", fault.Names(in.seen))
+}
+
+// maxDepth bounds how deep values of columns nest: each level is read once more.
+const maxDepth = 8
+
+// nested adds what a value holds to the last row: of a list of lists always (see tuples), and otherwise the columns
+// that somebody wants. NAME.MEMBER is a member of an object, or of each object of a list, NAME.K an element of a list.
+func (in *items) nested(name string, raw json.RawMessage, part string, at int64) error {
+	if isLists(raw) {
+		return in.tuples(name, raw, part, at)
+	}
+	if raw[0] != '{' && raw[0] != '[' || in.want(name+".") == in.want(noColumn) || strings.Count(name, ".") > maxDepth {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	var err error
+	if raw[0] == '{' {
+		err = json.Unmarshal(raw, &members)
+	} else {
+		members, err = elements(raw)
+	}
+	if err != nil {
+		return fault.WrapAt(fault.Corrupt, part, at, err)
+	}
+	for _, member := range slices.Sorted(maps.Keys(members)) {
+		full := name + "." + member
+		if in.want(full) == in.want(noColumn) && in.want(full+".") == in.want(noColumn) {
+			continue
+		}
+		if err := in.cell(full, members[member], part, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elements gives the members of the objects of a list as lists, whose value is null of an object that lacks it, or the
+// first elements of another list by their numbers.
+func elements(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	counts := map[string]int{} // of the values of a list
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	_, err := decoder.Token()
+	for n := 0; err == nil && decoder.More() && n < texts.MaxList; n++ {
+		var element json.RawMessage
+		var object map[string]json.RawMessage
+		if err = decoder.Decode(&element); err != nil {
+			break
+		}
+		if element[0] != '{' {
+			if n < maxTuple {
+				members[strconv.Itoa(n)] = element
+			}
+			continue
+		}
+		err = json.Unmarshal(element, &object)
+		for member, value := range object {
+			list := members[member]
+			for ; counts[member] < n; counts[member]++ {
+				list = append(list, ",null"...)
+			}
+			counts[member]++
+			members[member] = append(append(list, ','), value...)
+		}
+		if len(members) > maxItemColumns {
+			return nil, fault.New(fault.Limit, "", "objects with over %d members", maxItemColumns)
+		}
+	}
+	for member := range counts {
+		list := members[member]
+		list[0] = '['
+		members[member] = append(list, ']')
+	}
+	return members, err
+}

@@ -1,0 +1,204 @@
+"""Members of JSON as tables, numbers of rows as keys, columns by their table: against json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rasters
+
+import chaski
+from chaski import Field, Rows, Time
+
+pytestmark = pytest.mark.usefixtures("one_engine")
+
+rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write rasters")
+
+IMAGES = [
+    {
+        "file": f"{k}.tif",
+        "split": "train" if k % 3 else "val",
+        "sentences": [{"raw": f"text {k} {j}", "score": 10 * k + j} for j in range(k % 4)],
+        "place": {"country": "PE", "where": {"lon": k / 2}},
+        "flag": k % 2,
+    }
+    for k in range(8)
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("members")
+    for k in range(8):
+        rasters.write(root / f"{k}.tif", np.full((1, 4, 4), k, np.uint8))
+    meta: dict[str, Any] = {"dataset": "made", "other": {"deep": [[{"a": [1]}]]}}
+    (root / "captions.json").write_text(json.dumps(meta | {"images": IMAGES, "end": 1}))
+    (root / "lines.jsonl").write_text("\n".join(json.dumps({"images": [i]}) for i in IMAGES))
+    (root / "classes.json").write_text(
+        json.dumps({"classes": {"3": ["0", "5", "6"], "1": ["1", "2", "3", "4", "7"]}})
+    )
+    series = {
+        str(s): {
+            "steps": [[f"2022-01-0{t + 1}", f"{4 * s + t}.tif"] for t in range(3)],
+            "target": [["2022-01-09", f"{4 * s + 3}.tif"]],
+        }
+        for s in range(2)
+    }
+    (root / "series.json").write_text(json.dumps(series))
+    (root / "rows.csv").write_text("y,split\n" + "".join(f"{7 * k},x\n" for k in range(8)))
+    return root
+
+
+def read(source: Any, **options: Any) -> list[dict[str, Any]]:
+    """The samples, in order."""
+    with chaski.load(source, batch_size=3, shuffle=False, **options) as loader:
+        return [
+            {m: b[m][i] for m in b if m not in ("valid", "sample", "epoch")}
+            for b in loader
+            for i in np.flatnonzero(b["valid"])
+        ]
+
+
+@pytest.mark.parametrize("file", ["captions.json", "lines.jsonl"])
+def test_rows_of_a_member(data, file) -> None:
+    """The elements of a list are rows, and what they hold are columns by its path."""
+    got = read(
+        f"{data / file}::images",
+        fields={
+            "image": "file",
+            "text": Field(column="sentences.raw", kind="text"),
+            "lon": "place.where.lon",
+            "flag": "flag",
+        },
+        rows=Rows(split="train"),
+    )
+    want = [i for i in IMAGES if i["split"] == "train"]
+    assert [int(g["image"][0, 0, 0]) for g in got] == [int(w["file"][0]) for w in want]
+    assert [json.loads(g["text"]) if g["text"] else [] for g in got] == [
+        [s["raw"] for s in w["sentences"]] for w in want
+    ]
+    assert [float(g["lon"]) for g in got] == [w["place"]["where"]["lon"] for w in want]
+    assert [int(g["flag"]) for g in got] == [w["flag"] for w in want]
+
+
+@pytest.mark.parametrize("path", ["images.sentences", "images[].sentences[]"])
+def test_a_row_for_each_of_a_list(data, path) -> None:
+    """Below a list in a list each element is a row, with the members of the objects around it."""
+    got = read(
+        f"{data}/captions.json::{path}",
+        fields={"image": "file", "text": Field(column="raw", kind="text"), "score": "score"},
+        rows=Rows(where="split = 'train'"),
+    )
+    want = [(i, s) for i in IMAGES if i["split"] == "train" for s in i["sentences"]]
+    assert [(int(g["image"][0, 0, 0]), g["text"], int(g["score"])) for g in got] == [
+        (int(i["file"][0]), s["raw"], s["score"]) for i, s in want
+    ]
+
+
+def test_names_of_members_are_values(data) -> None:
+    """Of an object of lists, the name of each list is a column of its elements."""
+    got = read(
+        data,
+        fields={"image": "{id}.tif", "y": "class"},
+        tables={data / "classes.json::classes.{class}": {"value": "id"}},
+    )
+    held = json.loads((data / "classes.json").read_text())["classes"]
+    want = {int(v): int(c) for c, values in held.items() for v in values}
+    assert {int(g["image"][0, 0, 0]): int(g["y"]) for g in got} == want
+
+
+def test_series_of_a_manifest(data) -> None:
+    """Lists of times and paths by the name of a series, with a raster beside all of them."""
+    got = read(
+        f"{data}/series.json::{{site}}.steps",
+        fields={"image": "1", "target": Field(column="target.1.0", layout="n b y x")},
+        rows=Rows(time=Time("site", "0", 3)),
+    )
+    assert [g["image"][:, 0, 0, 0].tolist() for g in got] == [[0, 1, 2], [4, 5, 6]]
+    assert [int(g["target"][0, 0, 0]) for g in got] == [3, 7]
+
+
+@pytest.mark.parametrize("form", ["key", "pattern", "condition"])
+def test_the_number_of_a_row(data, form) -> None:
+    """Every table has the numbers of its rows, as a key, in a path, and in conditions."""
+    fields: dict[str, Any] = {"image": "{id}.tif", "y": "y"}
+    tables, source, rows = {data / "rows.csv": {"row": "id"}}, data, Rows()
+    if form != "key":
+        fields, tables, source = {"image": "{row}.tif", "y": "y"}, None, data / "rows.csv"
+    if form == "condition":
+        rows = Rows(where="row >= 3")
+    got = read(source, fields=fields, tables=tables, rows=rows)
+    want = range(3 if form == "condition" else 0, 8)
+    assert [(int(g["image"][0, 0, 0]), int(g["y"])) for g in got] == [(k, 7 * k) for k in want]
+
+
+def test_a_column_of_one_table(data) -> None:
+    """A column that two tables have is named with its table."""
+    other = data / "other.csv"
+    other.write_text("file,y\n" + "".join(f"{k},{k * k}\n" for k in range(8)))
+    tables = {data / "rows.csv": {"row": "id"}, other: {"file": "id"}}
+    with pytest.raises(chaski.UnsupportedError, match=r'as in "rows.csv::y"|as in "other.csv::y"'):
+        read(data, fields={"image": "{id}.tif", "y": "y"}, tables=tables)
+    fields = {"image": "{id}.tif", "a": "rows.csv::y", "b": Field(column="other.csv::y")}
+    got = read(data, fields=fields, tables=tables)
+    assert [(int(g["a"]), int(g["b"])) for g in got] == [(7 * k, k * k) for k in range(8)]
+
+
+def test_arrays_by_their_ids(tmp_path) -> None:
+    """A store of arrays is a side table: its images go to the samples with their ids."""
+    h5py = pytest.importorskip("h5py")
+    r = np.random.default_rng(1)
+    a, b = r.integers(0, 99, (5, 8, 8)), r.integers(0, 99, (5, 4, 4))
+    names = np.array([f"S{k}" for k in range(5)], "S4")
+    order = [3, 0, 4, 1, 2]
+    for file, array, ids in (("a.h5", a, names), ("b.h5", b[order], names[order])):
+        with h5py.File(tmp_path / file, "w") as f:
+            f["id"], f[file[0]] = ids, array.astype("u1")
+    got = read(
+        tmp_path / "a.h5",
+        fields={"image": Field(column="a"), "other": Field(column="b")},
+        rows=Rows(dims="n y x"),
+        tables={tmp_path / "b.h5": "id"},
+    )
+    for k, g in enumerate(got):
+        np.testing.assert_array_equal(g["image"][0], a[k])
+        np.testing.assert_array_equal(g["other"][0], b[k])
+
+
+def test_windows_of_time_in_an_array(tmp_path) -> None:
+    """Steps along n slide without a key, and an array without n belongs to each of them."""
+    h5py = pytest.importorskip("h5py")
+    r = np.random.default_rng(2)
+    a, dem = r.normal(size=(9, 6, 6)).astype("f4"), r.normal(size=(6, 6)).astype("f4")
+    with h5py.File(tmp_path / "cube.h5", "w") as f:
+        f["ndvi"], f["dem"] = a, dem
+    got = read(
+        tmp_path / "cube.h5",
+        fields={
+            "image": Field(column="ndvi", dims="n y x"),
+            "dem": Field(column="dem", dims="y x", layout="n b y x"),
+        },
+        rows=Rows(time=Time(length=4, stride=1, cut=True)),
+    )
+    assert len(got) == 6
+    for k, g in enumerate(got):
+        np.testing.assert_array_equal(g["image"][:, 0], a[k : k + 4])
+        np.testing.assert_array_equal(g["dem"][0], dem)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("captions.json::image", "no object has such a member; there are dataset, other, images"),
+        ("captions.json::dataset.x", "neither an object nor a list"),
+        ("captions.json::images.nothing", "there are file, flag, place, sentences, split"),
+        ("series.json::{site}.step", "there are steps, target"),
+        ("captions.json::other.deep.a.b", "no rows"),
+    ],
+)
+def test_a_path_that_leads_nowhere(data, path, says) -> None:
+    with pytest.raises(chaski.Error, match=says):
+        read(f"{data}/{path}", fields={"image": "file"})
