@@ -28,7 +28,7 @@ func TestTablesByTheirNames(t *testing.T) {
 	if got := catalogRows(t, "new.parquet"); got != 3 {
 		t.Errorf("%d rows, want 3", got)
 	}
-	if r := chaski(t.Context(), "index", "--format", "hex", "-o", "hex.parquet", "chip.tif"); r.code != 0 {
-		t.Errorf("an explicit format: exit %d: %s", r.code, r.err)
+	if r := chaski(t.Context(), "index", "--format", "hex", "-o", "hex.parquet", "chip.tif"); r.code != 2 {
+		t.Errorf("text under the name of a table: exit %d: %s", r.code, r.err)
 	}
 }

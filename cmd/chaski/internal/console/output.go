@@ -11,12 +11,14 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/magic"
 )
 
 // Sha256Hex returns the hash of parts, one after the other.
@@ -78,6 +80,23 @@ func Writable(name string) error {
 		return nil // a device or pipe
 	}
 	return FileError(name, durable.Writable(name))
+}
+
+// JSON is the format that EndsLike takes where JSON is written.
+var JSON = magic.Named(".json")
+
+// EndsLike returns an error if the name of a file that is written has an ending of another format.
+func EndsLike(name string, formats ...*magic.Format) error {
+	named := magic.Named(name)
+	if slices.Contains(formats, named) || named.Class == 0 && magic.OfName(name) == "" {
+		return nil
+	}
+	var ends []string
+	for _, format := range formats {
+		ends = append(ends, format.Ends...)
+	}
+	return Usagef("%s has an ending of another format than what is written%s", name,
+		strings.TrimSuffix(": "+strings.Join(ends, ", "), ": "))
 }
 
 // IsTerminal reports whether out is a terminal, where a person reads what is written.

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
@@ -47,7 +48,11 @@ func NewStats(env console.Env) *cobra.Command {
 					return console.Usagef("--%s needs --sampling", name)
 				}
 			}
-			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
+			ends := []*magic.Format{console.JSON}
+			if f.sampling {
+				ends = nil
+			}
+			if err := cmp.Or(console.EndsLike(f.out, ends...), f.shards.Check(cmd.Flags(), f.out)); err != nil {
 				return err
 			}
 			if f.sampling {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
@@ -133,26 +132,12 @@ func baseName(p string) string {
 var formatsOf = map[string][]*magic.Format{convert.TOG: {magic.TIFF}, convert.Rumi: {magic.TIFF, magic.Rumi},
 	convert.Rumi2: {magic.Rumi}, convert.Rumi3: {magic.Rumi}}
 
-// endsLike returns an error if a file that is written has an ending of another format.
-func endsLike(name string, formats ...*magic.Format) error {
-	named := magic.Named(name)
-	if slices.Contains(formats, named) || named.Class == 0 && magic.OfName(name) == "" {
-		return nil
-	}
-	var ends []string
-	for _, format := range formats {
-		ends = append(ends, format.Ends...)
-	}
-	return console.Usagef("%s has an ending of another format than what is written: %s", name,
-		strings.Join(ends, ", "))
-}
-
 // apart checks that rasters have different destinations with endings of what is written, and that these are free
 // unless --overwrite is set. It looks before the first conversion, so hours of work do not end with this error.
 func (f *convertFlags) apart(jobs []fileConversion) error {
 	sources := map[string]string{}
 	for _, conversion := range jobs {
-		if err := endsLike(conversion.dst, formatsOf[f.to]...); err != nil {
+		if err := console.EndsLike(conversion.dst, formatsOf[f.to]...); err != nil {
 			return err
 		}
 		dst := pathname.Join(conversion.dst)

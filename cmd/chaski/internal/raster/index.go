@@ -28,6 +28,10 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
 )
 
+// indexEnds has the formats whose endings files have, for each format of --format.
+var indexEnds = map[string][]*magic.Format{"hex": {magic.Named(".txt")}, "json": {console.JSON},
+	"parquet": {magic.Named(".parquet")}}
+
 type indexFlags struct {
 	format  string
 	out     string
@@ -45,10 +49,11 @@ func NewIndex(env console.Env) *cobra.Command {
 		func(cmd *cobra.Command, paths []string) error {
 			if !cmd.Flags().Changed("format") && (len(f.fields) > 0 || catalog.IsParquet(f.out)) {
 				f.format = "parquet"
-			} else if !cmd.Flags().Changed("format") && catalog.IsTable(f.out) {
+			} else if !cmd.Flags().Changed("format") && console.EndsLike(f.out) != nil {
 				return console.Usagef("-o %s: a catalog is a Parquet file, whose name ends in .parquet", f.out)
 			}
-			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
+			err := cmp.Or(console.EndsLike(f.out, indexEnds[f.format]...), f.shards.Check(cmd.Flags(), f.out))
+			if err != nil {
 				return err
 			}
 			return f.run(cmd.Context(), env, paths)

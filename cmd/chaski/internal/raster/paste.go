@@ -56,7 +56,7 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 	if err := console.NotToTerminal(f.out, env.Out, "a raster"); err != nil {
 		return err
 	}
-	if err := endsLike(f.out, magic.TIFF); err != nil {
+	if err := console.EndsLike(f.out, magic.TIFF); err != nil {
 		return err
 	}
 	input := env.In

@@ -23,7 +23,7 @@ func NewVerify(env console.Env) *cobra.Command {
 	cmd := console.Command("verify [flags] PATH...\n  chaski verify --pairs|--samples [flags] SPEC.json|DATASET",
 		console.AtLeastOne("PATH"),
 		func(cmd *cobra.Command, paths []string) error {
-			if err := f.shards.Check(cmd.Flags(), f.out); err != nil {
+			if err := cmp.Or(console.EndsLike(f.out, console.JSON), f.shards.Check(cmd.Flags(), f.out)); err != nil {
 				return err
 			}
 			if p.pairs || p.samples {
