@@ -146,6 +146,9 @@ def test_refusals(scene, windows, tmp_path, how, message):
     assert not list(tmp_path.iterdir())
 
 
+OTHER_ENDINGS = "nc h5 mat zarr rumi png jpeg npy csv parquet json".split()
+
+
 def test_formats_and_bands_that_give_no_map(scene, windows, tmp_path):
     """Arrays are no scenes, maps are TIFFs, and the greatest of one band is no class."""
     h5py = pytest.importorskip("h5py")
@@ -153,7 +156,7 @@ def test_formats_and_bands_that_give_no_map(scene, windows, tmp_path):
         f["b"] = np.zeros((32, 32))
     for given, at, out, message in (
         (windows, tmp_path / "a.h5", "x.tif", "for arrays give None, a GroundGrid"),
-        (windows, scene, "x.nc", "paste writes a TIFF"),
+        *((windows, scene, f"x.{end}", "paste writes a TIFF") for end in OTHER_ENDINGS),
         (windows[:, :1], scene, "x.tif", "bands is 1: the largest of one band is 0"),
     ):
         with pytest.raises(chaski.SpecError, match=message):

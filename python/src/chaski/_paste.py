@@ -72,9 +72,6 @@ GroundGrid.__init__ = entry(GroundGrid.__init__)  # type: ignore[method-assign]
 MOST_CLASSES = 254
 """The greatest number of a class: 255 is nodata."""
 
-_OTHER = (".h5", ".hdf5", ".nc", ".nc4", ".zarr", ".zip", ".npy", ".npz", ".png", ".jpg", ".vrt")
-"""Endings of files that are no TIFF."""
-
 PIECE = 1 << 20
 """Bytes of windows on the ground that are given to the command at a time."""
 
@@ -134,7 +131,7 @@ def paste(
         scene: the raster that the windows were cut from, or a list of them, as `load` has it; None
             with a `GroundGrid`. Its nodata is that of the result: NaN, or 255 with `argmax`. So is
             a prediction of NaN.
-        out: the file to write, or of a list of scenes the folder; files that exist are replaced.
+        out: the TIFF to write, or of a list of scenes the folder; files that exist are replaced.
         grid: the sampler that cut the windows; or a `GroundGrid`, whose pixels without a window are
             nodata: NaN, or 255 with `argmax`.
         blend: windows that overlap are weighted by the distance to their edges ("linear"), or
@@ -164,8 +161,7 @@ def paste(
     count("max_bytes", max_bytes)
     several = list(scene) if isinstance(scene, (list, tuple)) else None
     out = absolute_path(os.fspath(out))
-    ending = os.path.splitext(out)[1].lower()
-    if several is None and ending in _OTHER:
+    if several is None and not out.lower().endswith((".tif", ".tiff", ".geotiff")):
         raise SpecError(f"out is {out!r}: paste writes a TIFF, so the name must end with .tif")
     if resume is not None and os.path.realpath(absolute_path(os.fspath(resume))) == (
         os.path.realpath(out)
