@@ -83,8 +83,10 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	if err := features.read(ctx, decoder); err != nil {
 		var syntax *json.SyntaxError
 		var typ *json.UnmarshalTypeError
-		if errors.As(err, &syntax) || errors.As(err, &typ) || errors.Is(err, io.EOF) ||
-			errors.Is(err, io.ErrUnexpectedEOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fault.At(fault.Corrupt, "JSON", decoder.InputOffset(), "it is cut off")
+		}
+		if errors.As(err, &syntax) || errors.As(err, &typ) {
 			return nil, fault.At(fault.Corrupt, "JSON", decoder.InputOffset(), "%v", err)
 		}
 		return nil, err
@@ -208,15 +210,15 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 			return err
 		}
 	}
-	switch {
-	case c.kind == "Feature" && len(c.first.Geometry) > 0 && len(c.boxes) == 0 && c.coco == nil:
+	if c.kind == "Feature" && len(c.first.Geometry) > 0 && len(c.boxes) == 0 && c.coco == nil {
 		return c.lines(ctx, d)
-	case c.kind != "FeatureCollection" && c.coco == nil && c.other == nil:
-		return fault.At(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection, and there are no "+
-			"annotations of COCO, features of xBD, shapes of LabelMe or regions of VIA: boxes of other files go "+
-			"into a CSV with the path of each image", fault.Short(c.kind))
 	}
-	return expect(d, '}')
+	if err := expect(d, '}'); err != nil || c.kind == "FeatureCollection" || c.coco != nil || c.other != nil {
+		return err
+	}
+	return fault.At(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection, and there are no "+
+		"annotations of COCO, features of xBD, shapes of LabelMe or regions of VIA: boxes of other files go "+
+		"into a CSV with the path of each image", fault.Short(c.kind))
 }
 
 // jsonFormats are formats of labels in JSON beside COCO, by the member of a file that has their objects.

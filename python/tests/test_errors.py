@@ -9,6 +9,7 @@ import traceback
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import chaski
@@ -77,3 +78,19 @@ def test_formats_that_are_not_read_are_named_with_the_way(tmp_path, name, told):
     ]:
         with pytest.raises(chaski.UnsupportedError, match=told):
             chaski.load(source, batch_size=1, **more)
+
+
+@pytest.mark.parametrize("name", ["a.h5", "a.zarr", "b.zarr.zip"])
+@pytest.mark.parametrize("call", [lambda p: chaski.load(p, batch_size=1), chaski.info])
+def test_an_array_that_is_misspelt_is_told_what_there_is(binary, tmp_path, name, call):
+    h5py, zarr = pytest.importorskip("h5py"), pytest.importorskip("zarr")
+    with h5py.File(tmp_path / "a.h5", "w") as f:
+        f["image"], f["more/mask"] = np.zeros((2, 2)), np.zeros((2, 2))
+    for store in tmp_path / "a.zarr", zarr.storage.ZipStore(tmp_path / "b.zarr.zip", mode="w"):
+        group = zarr.open_group(store, mode="w")
+        for path in "image", "more/mask":
+            group.create_array(path, shape=(2, 2), dtype="u1")
+        getattr(store, "close", str)()
+    with pytest.raises(chaski.NotFoundError, match='"imag"; there are image, more/mask') as e:
+        call(f"{tmp_path / name}::imag")
+    assert str(tmp_path / name) in e.value.file

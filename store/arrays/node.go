@@ -157,6 +157,23 @@ func (n *Node) At(ctx context.Context, p string) (*Node, error) {
 	return node, fault.WithFile(err, node.URI)
 }
 
+// Inside is At, but its error about a path that does not exist names the arrays that there are, where they are listed.
+func (n *Node) Inside(ctx context.Context, p string) (*Node, error) {
+	node, err := n.At(ctx, p)
+	if Missing(err) {
+		if list, failed := n.Members(ctx); failed == nil {
+			err = n.none(p, list)
+		}
+	}
+	return node, err
+}
+
+// none returns the error about a path without a node, in a group of arrays.
+func (n *Node) none(p string, list []Member) error {
+	return fault.WithFile(fault.NoMember("group", "no array or group %q; there are %s", p,
+		fault.Near(p, list, Member.path)), n.URI)
+}
+
 // Limits of groups that are listed, since the groups of a hostile store may have no end.
 const (
 	maxNodes  = 10000

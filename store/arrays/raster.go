@@ -291,8 +291,7 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 			return single(array.Images(dims))
 		}
 		if column != "" {
-			return nil, fault.WithFile(fault.NoMember("group", "no array or group %q; there are %s", column,
-				fault.Near(column, list, Member.path)), n.URI)
+			return nil, n.none(column, list)
 		}
 	}
 	return n.bandsOf(list, dims)

@@ -42,7 +42,7 @@ func Open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) 
 	if inside = strings.Trim(inside, "/"); inside == "" {
 		return node, nil
 	}
-	return node.At(ctx, inside)
+	return node.Inside(ctx, inside)
 }
 
 // openFile reads the tree of a file.

@@ -34,8 +34,14 @@ func directory(o source.Opener, p source.Path) (uri string, remote bool) {
 	return source.ArchiveName(p.Name), true
 }
 
-// Is reports whether there is an array or a group at a path. A remote one costs up to three requests.
+// Is reports whether there is an array or a group at a path, or of STORE.zarr::PATH a store. A remote one costs up to
+// three requests.
 func Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
+	if file, _, ok := source.Split(p.Name); ok && magic.Named(file) == format {
+		if store, err := source.Parse(file); err == nil {
+			p = store
+		}
+	}
 	uri, remote := directory(o, p)
 	if !remote {
 		roots, dir := openers.RootsOf(o), source.LocalPath(uri)
@@ -75,6 +81,12 @@ func beginsLikeJSON(ctx context.Context, r source.Reader) (bool, error) {
 // Open opens the array or the group at a URI. If there is neither, it returns fault.NotFound.
 func Open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) (*arrays.Node, error) {
 	node, _, err := open(ctx, o, uri, opt)
+	if file, inside, ok := source.Split(uri); ok && arrays.Missing(err) {
+		if root, _, failed := open(ctx, o, file, opt); failed == nil {
+			defer root.Drop()
+			return root.Inside(ctx, inside)
+		}
+	}
 	return node, err
 }
 
