@@ -2,6 +2,7 @@ package spec
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"reflect"
@@ -223,6 +224,9 @@ func (s *Sampler) validate() error {
 	}
 	if err := cmp.Or(s.checkSizes(kind), s.checkOthers(kind), s.checkCoverage(kind), s.checkViews(kind)); err != nil {
 		return err
+	}
+	if !kind.anySize && s.Height == 0 && s.Width == 0 {
+		return wrong("size", json.RawMessage("missing"), "both sides must be from 1 to %d pixels", MaxWindow)
 	}
 	if !kind.anySize && (min(s.Height, s.Width) < 1 || max(s.Height, s.Width) > MaxWindow) {
 		return wrong("size", Pair{s.Height, s.Width}, "both sides must be from 1 to %d pixels", MaxWindow)

@@ -131,16 +131,14 @@ func (v *Vector) validate(f *Field) error {
 		return fmt.Errorf("vector: kind is %q: it must be one of %s", v.Kind, strings.Join(vectorKinds, ", "))
 	case v.AllTouched && (v.Kind == BoxVector || v.Kind == PolygonVector):
 		return fmt.Errorf("vector: all_touched is true and kind is %q: it is for shapes that are drawn", v.Kind)
-	case v.Kind == InstanceVector && v.Column != "":
-		return fmt.Errorf("vector: column is %q and kind is %q: instances are numbers of shapes", v.Column, v.Kind)
 	case v.DType != "" && !slices.Contains(vectorDTypes, v.DType):
 		return fmt.Errorf("vector: dtype is %q: it must be one of %s", v.DType, strings.Join(vectorDTypes, ", "))
 	case v.Image != "" && v.CRS != "" && v.CRS != PixelSpace && v.CRS != ShareSpace:
 		return fmt.Errorf("vector: image is %q and crs is %q: shapes of images are in pixels", v.Image, v.CRS)
 	case len(v.Columns) > 0 && v.Kind != BoxVector && v.Kind != PolygonVector:
 		return fmt.Errorf("vector: columns is %q and kind is %q: they are for boxes and polygons", v.Columns, v.Kind)
-	case v.Kind == InstanceVector && (v.Classes != nil || v.Unnamed != ""):
-		return fmt.Errorf("vector: classes or unnamed is given and kind is %q: instances are numbers of shapes", v.Kind)
+	case v.Kind == InstanceVector && v.ofClasses() != "":
+		return fmt.Errorf("vector: %s is given and kind is %q: instances are numbers of shapes", v.ofClasses(), v.Kind)
 	case v.Classes != nil && (len(v.Classes) == 0 || len(v.Classes) > MaxClasses):
 		return fmt.Errorf("vector: classes has %d strings: it must have from 1 to %d", len(v.Classes), MaxClasses)
 	}
@@ -154,6 +152,12 @@ func (v *Vector) validate(f *Field) error {
 		return fmt.Errorf("vector: unnamed is %q: it must be one of classes", v.Unnamed)
 	}
 	return nil
+}
+
+// ofClasses returns a member that says the classes of shapes, or "".
+func (v *Vector) ofClasses() string {
+	names := []string{"column", "classes", "unnamed"}
+	return firstMember(v, func(name string) bool { return slices.Contains(names, name) })
 }
 
 // ofOthers returns a member that only fields of the dataset have, or "".

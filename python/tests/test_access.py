@@ -249,3 +249,8 @@ def test_mutual_tls(binary, tmp_path):
         chaski.tls(one, one)
     with pytest.raises(chaski.SpecError):
         chaski.tls(tmp_path / "none.pem")
+    (tmp_path / "a.der").write_bytes(b"\x30\x82")
+    with pytest.raises(chaski.SpecError, match="ca is .*a.der.*: it must be a file in PEM"):
+        chaski.tls(tmp_path / "a.der")
+    with pytest.raises(chaski.SpecError, match="key is .*a.der.*: it must be a file in PEM"):
+        chaski.tls(None, one, tmp_path / "a.der")

@@ -161,6 +161,14 @@ def test_every_class_has_one_name():
         ({"pixels": 3}, "pixels is 3: it must be a chaski.Pixels"),
         ({"on_bad": None}, "on_bad is None: it must have a value"),
         ({"tables": 3}, "tables has 3: write {path: column}, or [(table, column)]"),
+        (
+            {"rows": chaski.Rows(where=[("cloud", "<", 1), ("snow", "<", float("nan"))])},
+            "where ('snow', '<', nan) has nan, which is not a number to compare with",
+        ),
+        (
+            {"window": chaski.WholeChip(max_nodata=0.5, coverage=5)},
+            "window: coverage is 5: it must be a str or an os.PathLike",
+        ),
     ],
 )
 def test_an_argument_of_another_type_is_named(arguments, said):

@@ -841,7 +841,9 @@ def test_objects_without_a_class(tmp_path):
         ({"column": "none", "kind": "boxes"}, "none"),
         ({"classes": ["a"], "unnamed": "b"}, "must be one of classes"),
         ({"crs": "EPSG:32630", "kind": "boxes"}, "in pixels of images"),
-        ({"classes": ["a"], "kind": "instances"}, "instances are numbers"),
+        ({"classes": ["a"], "kind": "instances"}, "classes is given and kind is .instances"),
+        ({"unnamed": "a", "kind": "instances"}, "unnamed is given and kind is .instances"),
+        ({"path": 5}, "field 'boxes': vector: path is 5: it must be a str"),
         ({"columns": ["name"], "kind": "boxes"}, "has strings"),
         ({"path": "labels/im0.xml"}, "labels of one image"),
     ],
@@ -852,8 +854,10 @@ def test_arguments_that_are_wrong(tmp_path, arguments, says):
     for i in range(N):
         (tmp_path / f"labels/im{i}.xml").write_text(voc(some(0), 0))
     where = {"pattern": "../labels/{id}.xml"}
-    if "path" in arguments:
+    if isinstance(arguments.get("path"), str):
         where = {"path": str(tmp_path / arguments["path"])}
+    elif "path" in arguments:
+        where = {}
     vector = chaski.Vector(**{**arguments, **where})
     with (  # noqa: PT012
         pytest.raises(chaski.Error, match=says),

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from chaski import jobs
-from chaski.errors import CorruptError, EngineError, NotFoundError
+from chaski.errors import CorruptError, EngineError, NotFoundError, SpecError
 
 CHIPS = Path(__file__).resolve().parents[2] / "testdata" / "coast" / "coast_dir" / "DATA"
 
@@ -154,6 +154,8 @@ def test_arguments(stats: list[str | Path]) -> None:
         jobs.run(stats, 0)
     with pytest.raises(NotFoundError, match="not found"):
         jobs.run(["stats", "-o", stats[2], "nothing"], 1)
+    with pytest.raises(SpecError, match=r'"sampling"\].* flags begin with a dash$'):
+        jobs.run([*stats, "sampling"], 1)
 
 
 def test_dask(binary: str, stats: list[str | Path]) -> None:

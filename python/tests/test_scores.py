@@ -238,6 +238,9 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         for call in (loader.scores, lambda folder: loader.reweight(ones, folder=folder)):
             with pytest.raises(chaski.SpecError, match="folder is 3: it must be a str"):
                 call(3)
+            (tmp_path / "file").write_bytes(b"")
+            with pytest.raises(chaski.SpecError, match="folder is the file .*: it must be a fol"):
+                call(tmp_path / "file")
         for name in ("no.npy", "no.parquet"):
             with pytest.raises(chaski.NotFoundError, match=f"weights is '{name}'"):
                 loader.reweight(name, folder=tmp_path)

@@ -57,6 +57,7 @@ func TestSQLCommand(t *testing.T) {
 		{[]string{"sql", "SELECT nosuch FROM data", two}, 1, "", `no column "nosuch"; there are id, type`},
 		{[]string{"sql", "SELECT hash(id) FROM data", two}, 1, "", "this needs DuckDB"},
 		{[]string{"sql", "SELEC id FROM data", two}, 2, "", `syntax error at or near "SELEC"`},
+		{[]string{"sql", two, "SELECT id FROM data"}, 2, "", "syntax error at or near"},
 		{[]string{"sql", "SELECT id FROM data WHERE id > 1", two}, 2, "", "cannot compare"},
 		{[]string{"sql", "SELECT 1; SELECT 2", two}, 2, "", "single SELECT"},
 		{[]string{"sql", "SELECT 1"}, 2, "", "QUERY and at least one CONTAINER"},

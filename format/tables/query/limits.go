@@ -45,6 +45,12 @@ func RunWithin(ctx context.Context, text string, from Tables, l tables.QueryLimi
 	return out, err
 }
 
+// Check returns the syntax error of a query, if it has one.
+func Check(text string) error {
+	_, err := ast.Parse(text)
+	return err
+}
+
 // start runs a query as far as its result says what its columns are.
 func start(ctx context.Context, text string, from Tables, l tables.QueryLimits) (*tables.Table, error) {
 	sel, err := ast.Parse(text)

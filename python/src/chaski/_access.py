@@ -150,9 +150,13 @@ def tls(
 
     if (certificate is None) != (key is None):
         raise SpecError("certificate and key: give both, or neither")
-    files = [None if p is None else pathlib.Path(p).expanduser() for p in (ca, key, certificate)]
-    try:
-        parts = [f and f.read_bytes() for f in files]
-    except OSError as e:
-        raise SpecError(f"the certificates cannot be read: {e}") from None
+    parts: list[bytes | None] = []
+    for name, path in ("ca", ca), ("key", key), ("certificate", certificate):
+        try:
+            text = None if path is None else pathlib.Path(path).expanduser().read_bytes()
+        except (OSError, TypeError) as e:
+            raise SpecError(f"{name} is {path!r}, which cannot be read: {e}") from None
+        if text is not None and b"-----BEGIN " not in text:
+            raise SpecError(f"{name} is {path!r}: it must be a file in PEM, with -----BEGIN")
+        parts.append(text)
     return grpc.ssl_channel_credentials(*parts)

@@ -178,7 +178,8 @@ def _error(fault: dict[str, Any]) -> Error:
 
 def message(out: subprocess.CompletedProcess[Any]) -> str:
     """Returns why a command failed."""
-    return str(out.stderr).strip().removeprefix("chaski: ") or f"exit code {out.returncode}"
+    said = str(out.stderr).partition("\nTry 'chaski")[0].strip()
+    return said.removeprefix("chaski: ") or f"exit code {out.returncode}"
 
 
 def check(out: Done, named: Mapping[str, str]) -> None:
@@ -195,7 +196,7 @@ def check(out: Done, named: Mapping[str, str]) -> None:
     for word, file in named.items():
         said = said.replace(file, word)
     if out.returncode == _USAGE:
-        raise SpecError(_in_python(said.partition("\nTry 'chaski")[0]))
+        raise SpecError(_in_python(said))
     raise failed(said, out.fault)
 
 

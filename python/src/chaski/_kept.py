@@ -13,6 +13,7 @@ import numpy as np
 
 from chaski._calls import entry
 from chaski._files import absolute_path
+from chaski._plain import as_folder
 from chaski.errors import SpecError
 
 PIECE = 1 << 20
@@ -55,9 +56,8 @@ class Keeps:
             hashed: the hash of scenes, for which the folder is made; one with another hash is
                 refused. Default: any is taken.
         """
-        self.given, self._path = os.fspath(path), absolute_path(os.fspath(path))
-        if os.path.exists(self._path) and not os.path.isdir(self._path):
-            raise SpecError(f"resume is the file {self.given!r}: it must be a folder")
+        self.given = os.fspath(as_folder("resume", path))
+        self._path = absolute_path(self.given)
         if hashed:
             os.makedirs(self._path, exist_ok=True)
         self._hash = hashed

@@ -54,9 +54,9 @@ DTypeLike: TypeAlias = Any
 """A name ("float32", "bfloat16", "native", "f4"), or a dtype of numpy, ml_dtypes or torch."""
 
 
-def absolute(path: Path) -> str:
+def absolute(path: Path, name: str = "path") -> str:
     """Returns a path as an engine in any folder takes it: absolute; a URI stays as it is."""
-    return _absolute(os.fspath(as_path("path", path)))
+    return _absolute(os.fspath(as_path(name, path)))
 
 
 def as_path(name: str, path: object) -> Path:
@@ -66,6 +66,14 @@ def as_path(name: str, path: object) -> Path:
     if path == "":
         raise SpecError(f"{name} is empty: it must be a path")
     return path
+
+
+def as_folder(name: str, path: object) -> Path:
+    """Returns an argument that is the path of a folder, which need not be there."""
+    found = as_path(name, path)
+    if os.path.lexists(there := absolute_path(os.fspath(found))) and not os.path.isdir(there):
+        raise SpecError(f"{name} is the file {os.fspath(found)!r}: it must be a folder")
+    return found
 
 
 # A path follows the names of these file systems of GDAL. Behind all others is no local path.
@@ -118,11 +126,13 @@ def plain(name: str, v: Any) -> Any:
     if isinstance(v, os.PathLike):
         return os.fspath(v)
     if isinstance(v, float) and not math.isfinite(v):
-        if name in ("where", "parts"):  # where a string is compared with strings
-            raise SpecError(f"{v!r} is not a number to compare with")
+        if name.startswith("where") or name == "parts":  # where a string is compared with strings
+            raise SpecError(f"{name} has {v!r}, which is not a number to compare with")
         return str(v)
     if v is None or isinstance(v, (bool, int, float, str)):
         return v
+    if name == "where" and isinstance(v, (tuple, Mapping)):
+        name = f"where {v!r}"
     if isinstance(v, Mapping):
         return {_key(name, k): plain(name, x) for k, x in v.items()}
     if isinstance(v, Iterable):

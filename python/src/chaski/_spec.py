@@ -186,7 +186,7 @@ def _place(source: SourceLike, rows: Rows, files: Files) -> dict[str, Any]:
     if parts:
         out["parts"] = parts
     if rows.base_path is not None:
-        out["base_path"] = files.path(plain("base_path", rows.base_path))
+        out["base_path"] = files.path(plain("base_path", rows.base_path), "base_path")
     return out
 
 
@@ -281,7 +281,7 @@ def _sampler(window: Any, files: Files) -> Any:
             text = one.get(key)
             geojson = key == "roi" and (not isinstance(text, str) or text.lstrip().startswith("{"))
             if text and not geojson:
-                one[key] = files.path(text)
+                one[key] = files.path(text, f"window: {key}")
     return out
 
 
@@ -303,10 +303,10 @@ def _field(name: str, given: FieldLike, files: Files) -> dict[str, Any]:
         v = _of_dict(Vector, where + "vector", f.vector)
         if isinstance(v.path, str) and _NAME.search(v.path) and v.pattern is None:
             v = replace(v, path=None, pattern=v.path)
-        v = replace(v, path=files.path(files.shapes(where + "vector: path", v.path)))
+        v = replace(v, path=files.shapes(where + "vector: path", v.path))
         out["vector"] = members(v, where=where + "vector: ")
     if "scenes" in out:
-        out["scenes"] = [files.path(p) for p in out["scenes"]]
+        out["scenes"] = [files.path(p, where + "scenes") for p in out["scenes"]]
     return out
 
 

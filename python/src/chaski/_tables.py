@@ -126,9 +126,9 @@ class Files:
         self.made = 0  # files
         self._pid = os.getpid()
 
-    def path(self, path: Any) -> Any:
-        """Returns a path as the engine takes it; "" stands for the source."""
-        return absolute(path) if self._local and path else path
+    def path(self, path: Any, name: str = "path") -> Any:
+        """Returns the path of an argument as the engine takes it; "" stands for the source."""
+        return absolute(path, name) if self._local and path else path
 
     def source(self, source: Any, fields: Any = None) -> Any:
         """Returns a source with the path of a file in place of what is in memory.
@@ -230,7 +230,9 @@ class Files:
 
     def shapes(self, where: str, frame: Any) -> Any:
         """Returns a path of shapes; of a table in memory, that of the GeoParquet it becomes."""
-        return self._write(where, frame, str, "geometry") if _is_table(frame) else frame
+        if _is_table(frame):
+            return self._write(where, frame, str, "geometry")
+        return self.path(frame, where)
 
     def _write(
         self,

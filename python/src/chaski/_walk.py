@@ -19,7 +19,7 @@ from chaski._calls import raised
 from chaski._grpc import pb
 from chaski._ledger import Ledger
 from chaski._link import Link
-from chaski._plain import absolute, as_path, count
+from chaski._plain import absolute, as_folder, count
 from chaski._ranks import Ranks, Together
 from chaski._run import Job, Moves, Run, resting
 from chaski._scores import Scores
@@ -232,7 +232,7 @@ class Walk:
         self, samples: int, folder: str | os.PathLike[str], decay: float, group: Any
     ) -> Scores:
         """See `chaski.Loader.scores`."""
-        as_path("folder", folder)
+        as_folder("folder", folder)
         link = self._link
         ranks = Ranks(link.rank, link.world_size, group)
         if (scores := self._scores) is None:
@@ -302,7 +302,7 @@ class Walk:
             )
         if isinstance(weights, Scores):
             folder = folder or weights.folder
-        folder = as_path("folder", folder)
+        folder = as_folder("folder", folder)
         n, write = self._writer(weights, (epoch, first), bool(ahead), ranks)
         early = bool(ahead) and self._takes(n, samples)
 

@@ -131,7 +131,7 @@ func ExactlyOne(what string) cobra.PositionalArgs {
 		case 1:
 			return nil
 		}
-		return Usagef("there are %d arguments: the command takes one %s", len(args), what)
+		return Usagef("the arguments are %q: the command takes one %s, and flags begin with a dash", args, what)
 	}
 }
 

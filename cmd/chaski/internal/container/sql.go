@@ -37,8 +37,11 @@ func NewSQL(env console.Env) *cobra.Command {
 				}
 			}
 			asked, err := readQuestion(env.In, args[0])
+			if err == nil && !asked.fromPython {
+				err = query.Check(asked.SQL) // before containers are looked for under its words
+			}
 			if err != nil {
-				return err
+				return console.UsageUnlessFault(err)
 			}
 			return f.warn(env, runSQL(cmd.Context(), env, &f, options, asked, args[1:]))
 		},
