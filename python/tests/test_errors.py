@@ -94,3 +94,31 @@ def test_an_array_that_is_misspelt_is_told_what_there_is(binary, tmp_path, name,
     with pytest.raises(chaski.NotFoundError, match='"imag"; there are image, more/mask') as e:
         call(f"{tmp_path / name}::imag")
     assert str(tmp_path / name) in e.value.file
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root may write all folders but those of /proc")
+def test_a_cache_that_cannot_be_written_is_told(binary, tmp_path, caplog):
+    np.save(tmp_path / "a.npy", np.zeros((4, 4)))
+    engine = chaski.Engine(cache="/proc/cache", cache_bytes=1 << 20)
+    with chaski.load([tmp_path / "a.npy"], batch_size=1, engine=engine) as loader:
+        next(iter(loader))
+    assert "going on without the cache on disk (folder=/proc/cache" in caplog.text
+
+
+def test_a_batch_that_is_too_large_is_asked_for_once(binary, tmp_path, monkeypatch):
+    """Also after another loader, whose place an engine with a limit of streams may still hold."""
+    np.save(tmp_path / "a.npy", np.zeros((4, 4)))
+    with chaski.load([tmp_path / "a.npy"], batch_size=1) as loader:
+        next(iter(loader))
+    streams = []
+    stream = chaski._rpc.Connection.stream
+    monkeypatch.setattr(
+        chaski._rpc.Connection, "stream", lambda *args: streams.append(1) or stream(*args)
+    )
+    engine = chaski.Engine(max_batch_bytes=10)
+    with (
+        chaski.load([tmp_path / "a.npy"], batch_size=1, engine=engine) as loader,
+        pytest.raises(chaski.LimitError, match="at most 10 .max_batch_bytes"),
+    ):
+        next(iter(loader))
+    assert len(streams) == 1

@@ -439,4 +439,6 @@ def _values(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
 
 def _check_size(size: int, limit: int) -> None:
     if size > limit:
-        raise LimitError(f"a batch of {size} bytes, at most {limit} (max_batch_bytes)")
+        error = LimitError(f"a batch of {size} bytes, at most {limit} (max_batch_bytes)")
+        error._answered = True  # so it is not about a limit of streams
+        raise error

@@ -158,6 +158,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holderSet, level slog.Level
 		return err
 	}
 	log := console.NewLog(env.Err, level)
+	slog.SetDefault(log) // packages without a logger of their own say something, too, such as the cache on disk
 	// The folder is opened here: a wrong one fails now and not at the first read.
 	folder, err := env.Cache.Get()
 	if err != nil {
