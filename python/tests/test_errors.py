@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 import sys
@@ -122,3 +123,12 @@ def test_a_batch_that_is_too_large_is_asked_for_once(binary, tmp_path, monkeypat
     ):
         next(iter(loader))
     assert len(streams) == 1
+
+
+@pytest.mark.parametrize("column", ["image", "images"])
+def test_a_file_of_labels_as_the_dataset_is_told_its_place(binary, tmp_path, column):
+    """Whether or not it has a member with the name of the column."""
+    labels = {"images": [{"id": 1, "file_name": "a.tif"}], "annotations": [], "categories": []}
+    (tmp_path / "coco.json").write_text(json.dumps(labels))
+    with pytest.raises(chaski.Error, match="COCO, are the path of a Vector"):
+        chaski.load(tmp_path / "coco.json", batch_size=1, fields={"image": column})

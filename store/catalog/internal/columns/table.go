@@ -260,15 +260,15 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 		}
 		return values.Column(name)
 	}
-	if slices.Contains(t.names, name) {
-		return nil, fault.New(fault.Unsupported, "column "+name, "holds objects, or lists of lists or objects")
-	}
-	hint := ""
+	hint, found := "", slices.Contains(t.names, name)
 	if len(t.names) == 1 && strings.ContainsAny(t.names[0], "|,;\t") {
 		hint = ": columns must be separated by commas, semicolons or tabs, in a .tsv file by tabs"
-	} else if t.part == "items" && len(t.names) == 0 {
+	} else if t.part == "items" && (found || len(t.names) == 0) {
 		hint = ": of STAC items name an asset as the column, or make a catalog of them (chaski.stac); labels, such " +
 			"as GeoJSON and COCO, are the path of a Vector"
+	}
+	if found {
+		return nil, fault.New(fault.Unsupported, "column "+name, "holds objects, or lists of lists or objects%s", hint)
 	}
 	return nil, fault.New(fault.NotFound, t.part, "no column %q; there are %s%s", name,
 		fault.Near(name, t.names, fault.Itself), hint)
