@@ -46,10 +46,11 @@ const (
 type Match struct {
 	Name int32
 	Near Near
-	// Several says that another name is as near.
+	// Several says that another name is as near, or has more of the last parts in common and is not as near otherwise.
 	Several bool
 
-	end string // that both have
+	end   string // that both have
+	other int32  // 1 more than the number of the other name, 0 if end tells it
 }
 
 // New returns names. It keeps the list.
@@ -140,7 +141,7 @@ func (n *Names) All(key, text string) iter.Seq[Match] {
 // image.
 func (n *Names) at(end, loose string) (Match, bool) {
 	if s, ok := n.exact.get(end); ok {
-		return Match{s.name(), written, s&several != 0, end}, true
+		return Match{Name: s.name(), Near: written, Several: s&several != 0, end: end}, true
 	}
 	var s slot
 	ok := false
@@ -151,14 +152,14 @@ func (n *Names) at(end, loose string) (Match, bool) {
 		s, ok = n.loose().get(loose)
 	}
 	if ok {
-		return Match{s.name(), stem, s&several != 0, loose}, true
+		return Match{Name: s.name(), Near: stem, Several: s&several != 0, end: loose}, true
 	}
 	short := strings.TrimLeft(loose, "0")
 	if short == loose || strings.Trim(short, "0123456789") != "" {
 		return Match{}, false
 	}
 	s, ok = n.exact.get(cmp.Or(short, "0"))
-	return Match{s.name(), number, s&several != 0, short}, ok
+	return Match{Name: s.name(), Near: number, Several: s&several != 0, end: short}, ok
 }
 
 // measured returns a match with what the name and the text have in common.
@@ -178,6 +179,9 @@ func (n *Names) measured(m Match, key, text, loose string) Match {
 	return m
 }
 
+// parts returns how many of their last parts the name and the sample have in common.
+func (m Match) parts() Near { return m.Near % number / part }
+
 // common returns how many of their last parts two paths have in common.
 func common(a, b string) (parts int) {
 	for {
@@ -196,6 +200,9 @@ func common(a, b string) (parts int) {
 func (n *Names) Best(key, text string) (best Match, ok bool) {
 	for m := range n.All(key, text) {
 		if m.Near > best.Near {
+			if other := best; m.parts() < other.parts() && m.Near&(isKey|isText) == 0 {
+				m.Several, m.other = true, other.Name+1
+			}
 			best = m
 		}
 		if best.Near >= written { // shorter ends are not nearer
@@ -207,9 +214,12 @@ func (n *Names) Best(key, text string) (best Match, ok bool) {
 
 // Several returns the error about a match with Several. way says what to do.
 func (n *Names) Several(m Match, key, part, way string) error {
-	other := slices.IndexFunc(n.list, func(name string) bool {
-		return name != n.list[m.Name] && (endsIn(name, m.end) || endsIn(looseOf(name), m.end))
-	})
+	other := int(m.other) - 1
+	if other < 0 {
+		other = slices.IndexFunc(n.list, func(name string) bool {
+			return name != n.list[m.Name] && (endsIn(name, m.end) || endsIn(looseOf(name), m.end))
+		})
+	}
 	return fault.New(fault.Corrupt, part, "%q and %q are both the sample %q: %s", n.list[m.Name], n.list[max(0, other)],
 		key, way)
 }

@@ -15,12 +15,16 @@ type Rows struct {
 	Unmatched, Unused int
 
 	missing, stem string // the first one
+
+	names    *Names
+	doubtful Match // with Several
+	sample   string
 }
 
 // RowsOf finds the rows of files. stem returns the name of a file without its ending, whatever that is: it counts if no
 // row has the ending.
 func (n *Names) RowsOf(files []string, stem func(string) string) *Rows {
-	joined := Of(n)
+	joined, out := Of(n), &Rows{Of: slices.Repeat([]int64{-1}, len(files)), Unused: len(n.list), names: n}
 	for i, file := range files {
 		m, _ := n.Best(file, file)
 		if m.Near < written {
@@ -28,11 +32,13 @@ func (n *Names) RowsOf(files []string, stem func(string) string) *Rows {
 				m, file = other, stem(file)
 			}
 		}
-		if m.Near > 0 && !m.Several {
+		switch {
+		case m.Several && !out.doubtful.Several:
+			out.doubtful, out.sample = m, files[i]
+		case m.Near > 0 && !m.Several:
 			joined.Add(int64(i), file, m)
 		}
 	}
-	out := &Rows{Of: slices.Repeat([]int64{-1}, len(files)), Unused: len(n.list)}
 	for file, row := range joined.Matches() {
 		out.Of[file] = int64(row)
 	}
@@ -50,9 +56,13 @@ func (n *Names) RowsOf(files []string, stem func(string) string) *Rows {
 	return out
 }
 
-// Err returns fault.NotFound if a file has no row. things names the files.
-func (r *Rows) Err(column, things string) error {
-	if r.Unmatched == 0 {
+// Err returns the error about a file with several rows, or, unless files may lack a row, fault.NotFound about one
+// without. things names the files.
+func (r *Rows) Err(column, things string, mayLack bool) error {
+	switch {
+	case r.doubtful.Several:
+		return r.names.Several(r.doubtful, r.sample, "column "+column, "write keys that tell them apart into the table")
+	case mayLack || r.Unmatched == 0:
 		return nil
 	}
 	keys, note := fmt.Sprintf("has no %q", r.missing), ""

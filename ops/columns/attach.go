@@ -94,10 +94,8 @@ func (a *Attach) match(ctx context.Context, t *tables.Table, on string, samples 
 			k++
 		}
 	}
-	if a.Unmatched, a.Unused = found.Unmatched, found.Unused; a.Left {
-		return rows, nil
-	}
-	return rows, found.Err(on, "samples")
+	a.Unmatched, a.Unused = found.Unmatched, found.Unused
+	return rows, found.Err(on, "samples", a.Left)
 }
 
 // stem returns an id without an extension.

@@ -453,6 +453,19 @@ def test_keys_that_differ_in_their_ending(data, tmp_path, binary) -> None:
     assert list(b["y"]) == list(range(N))
 
 
+def test_keys_of_which_one_has_more_of_the_path(tmp_path, binary) -> None:
+    """One key has the ending of the sample, the other its folder: neither is taken in silence."""
+    (tmp_path / "im/b").mkdir(parents=True)
+    np.save(tmp_path / "im/b/a.npy", np.zeros((2, 2)))
+    for keys in ("b/a.png", "a.npy"), ("b/a", "a.npy"):
+        (tmp_path / "t.csv").write_text("n,y\n" + "".join(f"{k},1\n" for k in keys))
+        fields = {"image": chaski.Field(), "y": "y"}
+        tables = {tmp_path / "t.csv": {"n": "path"}}
+        with pytest.raises(chaski.CorruptError, match="are both the sample") as e:
+            chaski.load(tmp_path / "im/**/*.npy", batch_size=1, tables=tables, fields=fields)
+        assert all(f'"{k}"' in str(e.value) for k in keys)
+
+
 def test_blanks_behind_commas(data, tmp_path, binary) -> None:
     """Where the first line has them, they are not of the values, in quotes or not."""
     table = tmp_path / "labels.csv"

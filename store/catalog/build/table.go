@@ -82,10 +82,7 @@ func (l *Listing) join(ctx context.Context) error {
 	}
 	found := names.RowsOf(uris, stem)
 	l.rows, l.o.Counts.Unmatched, l.o.Counts.Unused = found.Of, found.Unmatched, found.Unused
-	if l.o.Join.Left {
-		return nil
-	}
-	return found.Err(on, "files")
+	return found.Err(on, "files", l.o.Join.Left)
 }
 
 // stem returns the name of a file without directory and extension.
