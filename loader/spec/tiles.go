@@ -44,7 +44,7 @@ var tiles = samplerKind{
 
 func (s *Sampler) fillTiles() {
 	sides(&s.Tile, &s.TileHeight, &s.TileWidth)
-	if s.PerAsset == 0 {
+	if s.PerAsset == 0 && s.Visits > 0 && s.Visits <= maxPerAsset {
 		s.PerAsset, s.Visits = s.Visits, 0
 	}
 	s.PerVisit = cmp.Or(s.PerVisit, 16)
@@ -56,6 +56,8 @@ func (s *Sampler) fillTiles() {
 
 func (s *Sampler) checkTiles() error {
 	switch {
+	case s.Visits != 0 && s.PerAsset == 0:
+		return wrong("visits", s.Visits, "it must be from 1 to %d", maxPerAsset)
 	case s.Visits != 0:
 		return fmt.Errorf("visits is %d, and per_asset, for which it stands, is %d", s.Visits, s.PerAsset)
 	case s.PoolBytes < 0:

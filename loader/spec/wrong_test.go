@@ -21,6 +21,8 @@ func TestMemberErrors(t *testing.T) {
 			"it must be [least, greatest], above 0 and at most 1000000"},
 		{head + `"sampler": {"kind": "random_window", "size": 8, "per_asset": -1}}`, "spec: ", "per_asset", "-1",
 			"it must be from 1 to 1048576"},
+		{head + `"sampler": {"kind": "tile_window", "size": 8, "visits": -1}}`, "spec: ", "visits", "-1",
+			"it must be from 1 to 1048576"},
 		{head + `"sampler": {"kind": "random_window"}}`, "spec: ", "size", "missing",
 			"both sides must be from 1 to 65536 pixels"},
 		{head + `"fields": [{"name": "a"}, {"name": "b", "dtype": "float65"}]}`, `spec: field "b": `, "dtype",

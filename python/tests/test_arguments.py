@@ -211,6 +211,7 @@ def test_other_types_are_no_switch_path_or_number(tmp_path):
         (lambda: chaski.pack(sample, sample, {}), "output is [{'id'"),
         (lambda: chaski.pack(sample, "a.tacozip", 5), "collection is 5: it must"),
         (lambda: chaski.stac("a.json", None, ["a"]), "out is None: it must"),
+        (lambda: chaski.stac(tmp_path, "a.parquet", ["a"]), "items is the folder"),
         (lambda: chaski.pasted(5), "resume is 5: it must"),
         (lambda: chaski.info(""), "path is empty: it must"),
         (lambda: chaski.info("a", timeout=0), "timeout is 0: it must"),

@@ -113,7 +113,10 @@ def stac(
         )
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/items.json"
-        if not isinstance(items, str | os.PathLike):
+        if isinstance(items, str | os.PathLike):
+            if os.path.isdir(items):
+                raise SpecError(f"items is the folder {os.fspath(items)!r}: it must be a file")
+        else:
             Path(file).write_text(json_text("items", _items(items)))
             items = file
         command(
