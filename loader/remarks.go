@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -121,8 +120,8 @@ func unscaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 }
 
 func undimmed(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
-	file, raster := magic.Named(first.URI).Class, magic.Named(cmp.Or(first.Member, first.URI)).Class
-	if field.Dims == "" || first.Axes.Dims != "" || file != magic.Parquet && !raster.Pixels() {
+	file := magic.Named(first.URI).Class
+	if field.Dims == "" || first.Axes.Dims != "" || first.Member == "" && file != magic.Parquet && !file.Pixels() {
 		return ""
 	}
 	return field.Name

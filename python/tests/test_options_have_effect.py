@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rasters
+from test_ids import ABOUT
 
 import chaski
 from chaski import Field, Pixels, Rows, Split, Time, Vector
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.usefixtures("one_engine")
 
 rasterio = pytest.importorskip("rasterio")
 h5py = pytest.importorskip("h5py")
+zarr = pytest.importorskip("zarr")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -114,6 +116,14 @@ def datasets(tmp_path_factory) -> dict[str, Dataset]:
     with h5py.File(root / "a.h5", "w") as f:
         f["image"], f["num"], f["flt"] = x, np.arange(N), np.arange(N) / 2
         f["txt"] = np.array(["ax", "bx", "ax", "cx"], "S2")
+    group = zarr.open_group(str(root / "a.zarr"), mode="w")
+    for name, values, dims in (
+        ("image", x, "nbyx"), ("num", np.arange(N), "n"), ("flt", np.arange(N) / 2, "n"),
+    ):  # fmt: skip
+        group.create_array(name, data=values, dimension_names=list(dims))
+    records = [{"id": f"{i}", "path": root / f"tif/im/{i}.tif", "num": i} for i in range(N)]
+    records = [r | {"flt": i / 2, "txt": "abac"[i] + "x"} for i, r in enumerate(records)]
+    chaski.pack(records, root / "a.tacozip", ABOUT)
     lines = [f"{root}/tif/im/{i}.tif,{i},{i / 2},{'abac'[i]}x" for i in range(N)]
     (root / "t.csv").write_text("\n".join(["path,num,flt,txt", *lines]))
     cells = [{"bytes": (root / f"png/im/{i}.png").read_bytes(), "path": f"{i}"} for i in range(N)]
@@ -154,6 +164,8 @@ def datasets(tmp_path_factory) -> dict[str, Dataset]:
     return of_files | {
         "table": Dataset(root / "t.csv", {"column": "path"}, None, text | number | shapes),
         "h5": Dataset(root / "a.h5", column, "n b y x", text | number),
+        "zarr": Dataset(root / "a.zarr", column, None, number),
+        "container": Dataset(root / "a.tacozip", {}, None, text | number | shapes),
         "cells": Dataset(root / "cells.parquet", column, None, text | number),
     }
 
@@ -214,7 +226,7 @@ def test_the_tables_have_all_options() -> None:
     assert of_load | parts == set(LOAD)
 
 
-SOURCES = ["tif", "png", "npy", "npz", "h5files", "table", "h5", "cells"]
+SOURCES = ["tif", "png", "npy", "npz", "h5files", "table", "h5", "cells", "zarr", "container"]
 
 
 @pytest.mark.parametrize("source", SOURCES)
