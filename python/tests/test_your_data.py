@@ -174,6 +174,15 @@ def tables(root: Path) -> None:
     (root / "tables/class.csv").write_text("\n".join(["path,label", *rows]))
     rows = [f"{i}.tif,{'water' if i % 2 else 'wood'}" for i in (2, 0, 3, 1)]
     (root / "tables/labels.csv").write_text("\n".join(["file,label", *rows]))
+    (root / "tables/numbered.csv").write_text("\n".join(["y", *(f"{3 * i}" for i in range(N))]))
+    (root / "json").mkdir()
+    captions = [
+        {"filename": f"{i}.tif", "sentences": [{"raw": f"{i} {j}"} for j in range(1 + i % 2)]}
+        for i in range(N)
+    ]
+    (root / "json/captions.json").write_text(json.dumps({"images": captions}))
+    named = {"water": ["1", "3"], "wood": ["0", "2"]}
+    (root / "json/classes.json").write_text(json.dumps(named))
     masks = [f"../pairs/masks/{i // 2}.tif" for i in range(N)]
     dates = [f"{p},p{i // 2},2024-0{2 - i % 2}-10,{masks[i]}" for i, p in enumerate(paths)]
     (root / "tables/dates.csv").write_text("\n".join(["path,place,date,mask", *dates]))
@@ -389,6 +398,12 @@ CHECKS: dict[str, Check] = {
     "classes with a palette, and names for them": palette,
     "masks in colours": has("colours", "mask", lambda x: x[:1] // 255),
     "a folder for each class": values("y", [0, 0, 1, 1]),
+    "captions of each image in a JSON file": values(
+        "text", ['["0 0"]', '["1 0","1 1"]', '["2 0"]', '["3 0","3 1"]']
+    ),
+    "a question, phrase or caption for each row": values("text", ["0 0", "1 0", "1 1", "2 0"]),
+    "lists of files by their class in a JSON file": values("y", WOOD_OR_WATER),
+    "a table whose row numbers name the files": values("y", [0, 3, 6, 9]),
     "a class in a column": values("y", WOOD_OR_WATER),
     "a table of labels beside a folder": values("y", WOOD_OR_WATER),
     "several classes in a column of lists": values(

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Calls of chaski.load for data sets that were drawn after the list of docs/data-sets.md was made, by their names."""
 
 # fmt: off

@@ -36,12 +36,12 @@ const (
 const cellBytes = 2 * 9
 
 // readItems reads STAC items: an ItemCollection or FeatureCollection, one item, or several of them one after the other
-// (JSON lines), all of it or the values at the path of a member (see at). Other objects, of a list, of lines, or by name
-// in an object, are rows whose members are columns, with the name in KeyColumn, and so are the values of an object,
-// where KeyColumn is wanted. It keeps the columns that want accepts. Items have the columns of STAC-GeoParquet, as far
-// as they are numbers, strings, booleans or lists of these: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and
-// bbox.ymax, the properties by their names, and assets.NAME.href. Columns in which all strings are timestamps (RFC 3339)
-// are timestamps. A property that an item lacks is null.
+// (JSON lines), all of it or the values at the path of a member (see at). Other objects, of a list, of lines, or by
+// name in an object, are rows whose members are columns, with the name in KeyColumn, and so are the values of an
+// object, where KeyColumn is wanted. It keeps the columns that want accepts. Items have the columns of STAC-GeoParquet,
+// as far as they are numbers, strings, booleans or lists of these: id, collection, bbox.xmin, bbox.ymin, bbox.xmax and
+// bbox.ymax, the properties by their names, and assets.NAME.href. Columns in which all strings are timestamps
+// (RFC 3339) are timestamps. A property that an item lacks is null.
 func readItems(ctx context.Context, r source.Reader, member string, want func(name string) texts.Want) (
 	*texts.Table, error) {
 	if r.Size() > maxItems {
