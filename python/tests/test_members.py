@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rasters
+from conftest import nonempty
 
 import chaski
 from chaski import Field, Rows, Time
@@ -163,7 +164,7 @@ def test_arrays_by_their_ids(tmp_path) -> None:
         rows=Rows(dims="n y x"),
         tables={tmp_path / "b.h5": "id"},
     )
-    for k, g in enumerate(got):
+    for k, g in nonempty(enumerate(got)):
         np.testing.assert_array_equal(g["image"][0], a[k])
         np.testing.assert_array_equal(g["other"][0], b[k])
 
@@ -184,7 +185,7 @@ def test_windows_of_time_in_an_array(tmp_path) -> None:
         rows=Rows(time=Time(length=4, stride=1, cut=True)),
     )
     assert len(got) == 6
-    for k, g in enumerate(got):
+    for k, g in nonempty(enumerate(got)):
         np.testing.assert_array_equal(g["image"][:, 0], a[k : k + 4])
         np.testing.assert_array_equal(g["dem"][0], dem)
 
