@@ -38,6 +38,9 @@ CHANGES = [
     {"take": 90, "samples": 90},
     {"take": 90, "samples": 90, "sampler.per_asset": 3},
     {"selected rows, weights, sizes or boxes": "#" + "ef" * 16},
+    {"fields.y.classes": '["airport","zoo"]'},
+    {"fields.y.classes": '["zoo"]'},
+    {"fields.y.classes": '["airport","zoo","dam"]'},
 ]
 
 

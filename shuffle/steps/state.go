@@ -278,6 +278,9 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 	case s.Samples < 0:
 		return next, "", fmt.Errorf("state after %d samples", s.Samples)
 	}
+	if err := s.sameClasses(now); err != nil {
+		return next, "", err
+	}
 	next = now
 	next.Weights, next.Scores = s.Weights, s.Scores
 	next.Epoch, next.Samples = s.Epoch, s.Samples/int64(g)*int64(g)
@@ -299,6 +302,34 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 		note += "; its weights and means of losses are of other samples, and are left out"
 	}
 	return next, note, nil
+}
+
+// sameClasses returns an error about a class that has another number in the run that continues: the numbers that a
+// model has learnt would mean other things. Lists of over 64 bytes are hashes, of which nothing is known.
+func (s State) sameClasses(now State) error {
+	was, is := s.Run.values(), now.Run.values()
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		before, after := namesOf(was[name]), namesOf(is[name])
+		if !strings.HasSuffix(name, ".classes") {
+			continue
+		}
+		for number, class := range after {
+			if other := slices.Index(before, class); other >= 0 && other != number {
+				return fmt.Errorf("%s: %q is number %d, in the state %d: give classes in the order of the state",
+					name, class, number, other)
+			}
+		}
+	}
+	return nil
+}
+
+// namesOf returns the strings of a list in a part, nil of others.
+func namesOf(part json.RawMessage) (names []string) {
+	var text string
+	if json.Unmarshal(part, &text) != nil || json.Unmarshal([]byte(text), &names) != nil {
+		return nil
+	}
+	return names
 }
 
 // countsOtherwise reports whether sample i may be another one in the run that continues.

@@ -14,6 +14,7 @@ from chaski._arguments import Engine, FieldInfo, SourceInfo
 from chaski._assemble import Batch, row_of
 from chaski._bad import BadRows, Watch
 from chaski._calls import entry
+from chaski._classes import compare
 from chaski._grpc import pb
 from chaski._ledger import Ledger
 from chaski._link import Link, refuse_worker
@@ -122,6 +123,7 @@ class Loader:
             self.sources: tuple[SourceInfo, ...] = d.sources
             self.spec: dict[str, Any] = d.spec
             self.spec_hash = d.reply.spec_hash
+            compare(spec, d.spec)
             self._steps = steps(d.reply.samples, self.batch_size, spec["last"] == "drop")
             if self._steps == 0:
                 raise SpecError(

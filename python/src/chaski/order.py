@@ -8,6 +8,7 @@ to load data; it answers "which samples were in step 1234 of epoch 5" without an
 from __future__ import annotations
 
 import contextlib
+import json
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -295,6 +296,15 @@ class Ticket:
         return np.pad(p, (0, padding), constant_values=-1) if padding else p
 
 
+def _names(part: object) -> list[str]:
+    """Returns the strings of a list in a part of a run, none of others."""
+    try:
+        names = json.loads(part) if isinstance(part, str) else []
+    except ValueError:
+        return []
+    return names if isinstance(names, list) else []
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """All that resuming needs; its JSON is the same in Go.
@@ -406,6 +416,7 @@ class State:
             raise StateError(f"the state is of another run: {what}")
         if self.samples < 0:
             raise StateError(f"the state stands after {self.samples} samples")
+        self._check_classes(now)
         epoch, samples = self.epoch, self.samples // g * g
         if self._ended() or samples // g >= steps(n, g, drops_last):
             epoch, samples = self.epoch + 1 & _MASK, 0
@@ -425,6 +436,23 @@ class State:
             weights, scores = (), None
             note += "; its weights and means of losses are of other samples, and are left out"
         return replace(now, epoch=epoch, samples=samples, weights=weights, scores=scores), note
+
+    def _check_classes(self, now: State) -> None:
+        """Raises if a class has another number in the run that goes on.
+
+        The numbers that a model has learnt would mean other things. Lists of over 64 bytes are
+        hashes, of which nothing is known.
+        """
+        for name in sorted(now.run):
+            if not name.endswith(".classes"):
+                continue
+            before = _names(self.run.get(name))
+            for number, label in enumerate(_names(now.run[name])):
+                if label in before and before.index(label) != number:
+                    raise StateError(
+                        f'{name}: "{label}" is number {number}, in the state '
+                        f"{before.index(label)}: give classes in the order of the state"
+                    )
 
     def _counts_otherwise(self, now: State) -> bool:
         """Returns whether sample i may be another one in the run that goes on."""
