@@ -102,9 +102,6 @@ type Steps struct {
 // Column is a column of a Table, beside its fields.
 type Column = column.Column
 
-// errEnough stops a scan whose result is known.
-var errEnough = errors.New("loader: enough")
-
 // scan visits the values of a column of a table, with the column.
 func scan(ctx context.Context, t *Table, name string,
 	visit func(row int64, c *Column, v catalog.Value) error) error {
