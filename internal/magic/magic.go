@@ -65,10 +65,13 @@ var (
 	NPZ = &Format{Name: "npz", Class: Picture, Noun: "an archive of NumPy arrays", Ends: []string{".npz"}}
 	VRT = &Format{Name: "vrt", Class: Picture, Noun: "a GDAL virtual raster (VRT)", Starts: []string{"<VRT"},
 		Ends: []string{".vrt"}} // function virtual has other starts
+	// MAT has the starts of level 5. Files of MATLAB 7.3 begin like HDF5, behind a user block.
+	MAT = &Format{Name: "matlab", Class: Store, Noun: "a MATLAB file", Starts: []string{"MATLAB 5.0"},
+		Ends: []string{".mat"}}
 )
 
 // formats are those that chaski reads. A new one is one entry.
-var formats = []*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT,
+var formats = []*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT, MAT,
 	{Name: "parquet", Class: Parquet, Noun: "a Parquet file", Starts: []string{"PAR1"},
 		Ends: []string{".parquet", ".pq", ".geoparquet"}},
 	{Name: "csv", Class: CSV, Noun: "a CSV file", Ends: []string{".csv", ".tsv"}},
@@ -80,7 +83,7 @@ var formats = []*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT,
 		Ends: []string{".tacozip", ".taco", ".tortilla", ".tacocat"}},
 	{Name: "zarr", Class: Store, Folder: true, Noun: "a Zarr store", Ends: []string{".zarr", zarrZIP}},
 	{Name: "hdf5", Class: Store, Noun: "an HDF5 or NetCDF-4 file", Starts: []string{"\x89HDF\r\n\x1a\n"},
-		Ends: []string{".h5", ".hdf5", ".he5", ".nc", ".nc4", ".hdf", ".mat"}},
+		Ends: []string{".h5", ".hdf5", ".he5", ".nc", ".nc4", ".hdf"}},
 }
 
 // Add adds a format of a store, unless it is listed.
@@ -179,15 +182,12 @@ var starts = []struct{ prefix, name string }{
 	{"BZh", "a bzip2 file"},
 	{"\xfd7zXZ\x00", "an xz file"},
 	{"%PDF", "a PDF file"},
-	{"MATLAB 5.0", matlab5},
 }
 
 // HTML is the name of a page, which a server may send in place of a file, and ZIP of an archive.
 const (
 	HTML = "an HTML page"
 	ZIP  = "a zip archive"
-
-	matlab5 = "a MATLAB 5 file (save it with '-v7.3', or as .npy by scipy.io.loadmat and numpy.save)"
 )
 
 // OfBytes names the kind of a file by its first bytes, such as "a PNG image". It returns "" for unknown

@@ -165,8 +165,15 @@ func (a *Array) read(ctx context.Context, b []byte, p *chunk.Stored) (_ []byte, 
 	return b, err == nil, fault.WithFile(err, p.URI)
 }
 
-// maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size plus 64 KiB.
-func (a *Array) maxStored() int64 { return 2*int64(a.bytes) + 64<<10 }
+// maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size, also of what
+// it is cut out of, plus 64 KiB.
+func (a *Array) maxStored() int64 {
+	most := a.bytes
+	for i := range a.steps {
+		most = max(most, a.steps[i].total)
+	}
+	return 2*int64(most) + 64<<10
+}
 
 // known returns where a chunk is, as far as that takes no request once Chunks.Prepare was called.
 func (a *Array) known(at []int64) (place chunk.Stored, exact bool) {

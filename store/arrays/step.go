@@ -3,6 +3,7 @@ package arrays
 import (
 	"cmp"
 	"encoding/binary"
+	"strconv"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/expand"
@@ -19,6 +20,7 @@ type decodeStep struct {
 	// The types of the filters delta and fixedscaleoffset: of the output and of the stored values.
 	to, from     numberType
 	scale, shift float64
+	skip, total  int // of cut: bytes before the output, and of all
 }
 
 // numberType is a type of a filter's values.
@@ -53,10 +55,12 @@ var codecs = map[string]*codecKind{
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Bzip2(dst, src) }},
 	"blosc": {compresses: true,
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.unblosc(dst, src) }},
-	"lz4":              {compresses: true, undo: unLZ4},
-	"lzf":              {compresses: true, undo: unLZF},
-	"fletcher32":       {sum: fletcher32},
-	"crc32c":           {sum: CRC32C},
+	"lz4":        {compresses: true, undo: unLZ4},
+	"lzf":        {compresses: true, undo: unLZF},
+	"fletcher32": {sum: fletcher32},
+	"crc32c":     {sum: CRC32C},
+	// cut is no codec of a writer: the chunk is a part of what the next one gives.
+	"cut":              {undo: uncut, configure: (*chain).configureCut},
 	"shuffle":          {undo: unshuffle, configure: (*chain).configureShuffle},
 	"delta":            {undo: undelta, configure: (*chain).configureFilter},
 	"fixedscaleoffset": {undo: unscale, configure: (*chain).configureFilter},
@@ -97,6 +101,27 @@ func (c *chain) configureShuffle(s *decodeStep, conf Object) error {
 	return nil
 }
 
+// CutOut is the filter of a chunk that lies behind skip bytes of the total that the filter behind it gives.
+func CutOut(skip, total int64) Filter {
+	return Filter{Name: "cut", Codec: "cut", Conf: Object{"skip": strconv.AppendInt(nil, skip, 10),
+		"total": strconv.AppendInt(nil, total, 10)}}
+}
+
+func (c *chain) configureCut(s *decodeStep, conf Object) error {
+	if err := cmp.Or(conf.Need("skip", &s.skip), conf.Need("total", &s.total)); err != nil {
+		return err
+	}
+	if c.size < 0 || s.skip < 0 || s.skip > s.total-c.size {
+		return Corrupt("%d bytes from %d on of %d", c.size, s.skip, s.total)
+	}
+	return nil
+}
+
+func uncut(_ *chunkDecoder, dst, src []byte, s *decodeStep) error {
+	copy(dst, src[s.skip:])
+	return nil
+}
+
 // configureFilter reads the settings of delta and fixedscaleoffset.
 func (c *chain) configureFilter(s *decodeStep, conf Object) (err error) {
 	target, source := conf.String("dtype"), conf.String("astype")
@@ -131,6 +156,8 @@ func (s *decodeStep) stored() int {
 		return -1
 	case s.sum != nil:
 		return s.size + sumBytes
+	case s.total > 0:
+		return s.total
 	case s.to.t != chunk.Invalid:
 		return s.size / s.to.t.Size() * s.from.t.Size()
 	}

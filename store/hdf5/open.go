@@ -269,18 +269,17 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 		}{name, size})
 	}
 	made.Text = fmt.Sprint(p, shape, made.Chunks, made.DType, made.Big, made.Fill, text)
-	finder := &chunkFinder{o: o, d: d, shape: shape, size: int64(number.Size)}
+	finder := &chunkFinder{o: o, d: d}
 	if made.Chunks == nil {
 		inline, err := finder.lay()
 		if err != nil {
 			return nil, nil, err
 		}
-		made.Chunks = append(pieces(d.Shape, d.Type.Size), shape[len(d.Shape):]...)
+		finder.side = made.LaySide(finder.stored(chunk.Stored{}), finder.at)
 		if inline {
 			made.Chunks = wholeArray(shape)
 		}
 	}
-	finder.chunks = made.Chunks
 	for i, side := range made.Chunks {
 		finder.grid = append(finder.grid, (shape[i]+side-1)/side)
 	}
@@ -298,23 +297,6 @@ func wholeArray(shape []int64) []int64 {
 		chunk[d] = max(chunk[d], 1)
 	}
 	return chunk
-}
-
-// pieceBytes is about the bytes of a piece of elements that lie side by side. Neighbours are read at once, and small
-// ones cost little therefore; a window of a scene reads few bytes beside it.
-const pieceBytes = 16 << 10
-
-// pieces returns the chunks in which an array without chunks is read. Each is a range of bytes.
-func pieces(shape []int64, size int) []int64 {
-	chunks := make([]int64, len(shape))
-	left := int64(pieceBytes / size)
-	for d, n := range slices.Backward(shape) {
-		chunks[d] = max(min(n, left), 1)
-		if left /= max(n, 1); chunks[d] < n {
-			left = 1
-		}
-	}
-	return chunks
 }
 
 // dimensions returns the names of the dimensions of a dataset, or nil.
@@ -415,15 +397,12 @@ func number(b []byte, v float64) []byte {
 
 // chunkFinder finds the chunks of a dataset.
 type chunkFinder struct {
-	o      *opened
-	d      *format.Dataset
-	shape  []int64
-	size   int64   // bytes of a number
-	chunks []int64 // cells of a chunk
-	grid   []int64
+	o    *opened
+	d    *format.Dataset
+	grid []int64
 	// Of elements that lie side by side.
-	off     int64
-	bytes   int64
+	side    *arrays.Side
+	at      chunk.Range
 	inline  []byte
 	written bool
 
@@ -432,7 +411,7 @@ type chunkFinder struct {
 
 // lay finds elements that lie side by side, and reports whether they lie in the header.
 func (f *chunkFinder) lay() (inline bool, err error) {
-	f.off, f.bytes, f.inline, f.written, err = f.d.Contiguous()
+	f.at.Off, f.at.Len, f.inline, f.written, err = f.d.Contiguous()
 	f.index.Set(nil)
 	return f.inline != nil, err
 }
@@ -461,8 +440,14 @@ func (f *chunkFinder) read(ctx context.Context) (*format.Chunks, error) {
 
 // Find implements arrays.Chunks.
 func (f *chunkFinder) Find(ctx context.Context, at []int64) (chunk.Stored, error) {
-	if f.d.Chunked() == nil {
-		return f.stored(f.side(at)), nil
+	switch {
+	case f.d.Chunked() != nil:
+	case !f.written:
+		return f.stored(chunk.Stored{Absent: true}), nil
+	case f.inline != nil:
+		return f.stored(chunk.Stored{Inline: f.inline}), nil
+	default:
+		return f.side.Find(ctx, at)
 	}
 	index, err := f.read(ctx)
 	if err != nil {
@@ -480,22 +465,4 @@ func (f *chunkFinder) Find(ctx context.Context, at []int64) (chunk.Stored, error
 func (f *chunkFinder) stored(s chunk.Stored) chunk.Stored {
 	s.URI, s.Size, s.ETag = f.o.uri, f.o.object.Size, f.o.object.ETag
 	return s
-}
-
-// side returns where a piece of elements lies that are side by side.
-func (f *chunkFinder) side(at []int64) chunk.Stored {
-	if !f.written {
-		return chunk.Stored{Absent: true}
-	}
-	first, count := int64(0), int64(1)
-	for d, n := range f.shape {
-		first, count = first*n+at[d]*f.chunks[d], count*f.chunks[d]
-	}
-	off, size := first*f.size, count*f.size
-	if f.inline != nil {
-		return chunk.Stored{Inline: f.inline}
-	}
-	// The last piece may reach past the elements.
-	pad := max(off+size-f.bytes, 0)
-	return chunk.Stored{At: chunk.Range{Off: f.off + off, Len: size - pad}, Pad: pad}
 }
