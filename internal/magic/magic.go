@@ -65,13 +65,16 @@ var (
 	NPZ = &Format{Name: "npz", Class: Picture, Noun: "an archive of NumPy arrays", Ends: []string{".npz"}}
 	VRT = &Format{Name: "vrt", Class: Picture, Noun: "a GDAL virtual raster (VRT)", Starts: []string{"<VRT"},
 		Ends: []string{".vrt"}} // function virtual has other starts
+	// ENVI is a file of samples with a header beside it, which tells it.
+	ENVI = &Format{Name: "envi", Class: Picture, Noun: "an ENVI raster",
+		Ends: []string{".dat", ".bsq", ".bil", ".bip"}}
 	// MAT has the starts of level 5. Files of MATLAB 7.3 begin like HDF5, behind a user block.
 	MAT = &Format{Name: "matlab", Class: Store, Noun: "a MATLAB file", Starts: []string{"MATLAB 5.0"},
 		Ends: []string{".mat"}}
 )
 
 // formats are those that chaski reads. A new one is one entry.
-var formats = []*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT, MAT,
+var formats = []*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT, ENVI, MAT,
 	{Name: "parquet", Class: Parquet, Noun: "a Parquet file", Starts: []string{"PAR1"},
 		Ends: []string{".parquet", ".pq", ".geoparquet"}},
 	{Name: "csv", Class: CSV, Noun: "a CSV file", Ends: []string{".csv", ".tsv"}},
@@ -225,7 +228,7 @@ var ends = map[string]string{
 	".tfrecord": "a TFRecord file", ".tfrecords": "a TFRecord file", ".mdb": "an LMDB file", ".lmdb": "an LMDB file",
 	".jp2": "a JPEG 2000 image", ".j2k": "a JPEG 2000 image",
 	".img": "an Erdas Imagine (HFA) raster", ".ntf": "a NITF file", ".nitf": "a NITF file", ".ecw": "an ECW image",
-	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster", ".bil": "a raw raster",
+	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster",
 	".fits": "a FITS file",
 	".webp": "a WebP image", ".gif": "a GIF image", ".bmp": "a BMP image",
 	".grib":  "a GRIB file",

@@ -102,7 +102,7 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	case format == magic.VRT:
 		a, _, err := catalog.OpenAsset(ctx, o, a.URI, 0)
 		return a.Names, err
-	case format.Class == magic.Picture: // whose bands have no names
+	case format.Class != magic.Raster: // a picture, or an ENVI raster, whose bands have no names
 		return nil, nil
 	}
 	parsed, err := rumis.Open(ctx, file, tiff.Limits{}.IFD())

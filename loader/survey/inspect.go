@@ -53,6 +53,7 @@ type FileInfo struct {
 	Raster *RasterInfo        `json:"raster,omitempty"`
 	TIFF   *TIFFInfo          `json:"tiff,omitempty"`
 	VRT    *VRTInfo           `json:"vrt,omitempty"`
+	ENVI   *BesideInfo        `json:"envi,omitempty"`
 	Rumi   *RumiInfo          `json:"rumi,omitempty"`
 	Frame  *FrameInfo         `json:"frame,omitempty"`
 	Table  *tableinfo.Summary `json:"table,omitempty"`
@@ -149,7 +150,12 @@ type TIFFInfo struct {
 
 // VRTInfo describes a virtual raster.
 type VRTInfo struct {
-	Sources   int         `json:"sources"` // files whose pixels it has
+	Sources int `json:"sources"` // files whose pixels it has
+	BesideInfo
+}
+
+// BesideInfo is what is said of pixels elsewhere: by a virtual raster, or by the header of an ENVI raster.
+type BesideInfo struct {
 	EPSG      int         `json:"epsg,omitempty"`
 	Transform *[6]float64 `json:"transform,omitempty"` // as GDAL's geotransform
 	Bounds    *[4]float64 `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
@@ -288,6 +294,10 @@ func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o 
 	case magic.CSV:
 		i.Table, err = tableinfo.CSV(ctx, file, path)
 		return err
+	case 0:
+		if is, err := catalog.IsENVI(ctx, o.Opener, i.uri); err != nil || is {
+			return cmp.Or(err, i.virtual(ctx, o))
+		}
 	}
 	if magic.Named(path) == magic.NPZ {
 		return catalog.NotOneArray(ctx, o.Opener, path)
@@ -431,14 +441,18 @@ func (i *FileInfo) virtual(ctx context.Context, o resources.Options) error {
 		return i.refuse(err)
 	}
 	i.Raster, i.index = rasterInfo(asset.Index), asset.Index
-	i.VRT = &VRTInfo{EPSG: meta.EPSG, Transform: meta.Transform, BandNames: asset.Names,
-		Sources: catalog.SourcesOf(asset.Index)}
+	says := BesideInfo{EPSG: meta.EPSG, Transform: meta.Transform, BandNames: asset.Names}
 	if i.Beside = strings.Fields(asset.Beside); asset.MaskFile != nil {
 		i.Raster.Mask.Kind = "beside"
 	}
 	if b, ok := meta.Bounds(asset.Index.Height, asset.Index.Width); ok {
-		i.VRT.Bounds = &b
+		says.Bounds = &b
 	}
+	if i.Format == magic.VRT {
+		i.VRT = &VRTInfo{catalog.SourcesOf(asset.Index), says}
+		return nil
+	}
+	i.Format, i.Kind, i.ENVI = meta.Format, meta.Format.Name, &says
 	return nil
 }
 

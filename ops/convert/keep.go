@@ -62,6 +62,10 @@ func (o *Options) inspect(ctx context.Context, path string) (*rasterMeta, error)
 		}
 		return held, err
 	}
+	if is, err := catalog.IsENVI(ctx, o.Opener, path); is || err != nil {
+		return nil, cmp.Or(err, error(fault.New(fault.Unsupported, "header",
+			"it is an ENVI raster, which is read and not converted: 'gdal_translate' does")))
+	}
 	directory, err := rumi.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {
 		return nil, catalog.NotRaster(ctx, o.Opener, path, file, err)

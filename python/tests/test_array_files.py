@@ -72,3 +72,55 @@ def test_matlab_texts() -> None:
         (batch,) = list(loader)
     assert list(batch["name"]) == ["sea ", "land"]
     assert digest(batch["chips"]) == expected("matlab", "packed.mat", "chips")["sha256"]
+
+
+@pytest.mark.parametrize("interleave", ["bsq", "bil", "bip"])
+@pytest.mark.parametrize("name", ["a.dat", "a.img", "a.bil"])
+def test_envi(tmp_path: Path, interleave: str, name: str) -> None:
+    """ENVI rasters that GDAL writes, with their nodata, place and names of bands."""
+    rasterio = pytest.importorskip("rasterio")
+    image = np.arange(3 * 50 * 70, dtype="i2").reshape(3, 50, 70) * 7
+    profile = {"count": 3, "height": 50, "width": 70, "dtype": "int16", "crs": "EPSG:32719"}
+    transform = rasterio.transform.from_origin(500000, 8000000, 10, 20)
+    with rasterio.open(
+        tmp_path / name, "w", driver="ENVI", interleave=interleave, transform=transform, **profile
+    ) as f:
+        f.write(image)
+        f.descriptions = ("blue", "green", "red")
+    with (tmp_path / "a.hdr").open("a") as f:
+        f.write("data ignore value = 700\n")
+    (tmp_path / f"{name}.aux.xml").unlink(missing_ok=True)
+    with rasterio.open(tmp_path / name) as f:
+        assert (f.nodata, f.descriptions[1]) == (700, "green")
+        want = f.read()
+        bounds = list(f.bounds)
+    pattern = "{id}" + name[1:]
+    got = rows(tmp_path, {"image": chaski.Field(pattern=pattern, bands=["red", "blue"])})
+    assert np.array_equal(got["image"][0], want[[2, 0]])
+    got = rows(tmp_path / name, {"image": chaski.Field()}, window=chaski.Grid((25, 35)))
+    chips = want.reshape(3, 2, 25, 2, 35).transpose(1, 3, 0, 2, 4).reshape(4, 3, 25, 35)
+    assert np.array_equal(got["image"], chips)
+    info = chaski.info(tmp_path / name)
+    assert (info["kind"], info["envi"]["epsg"], info["envi"]["bounds"]) == ("envi", 32719, bounds)
+    (tmp_path / name).write_bytes(image.tobytes()[:-1])
+    with pytest.raises(chaski.CorruptError, match="do not fit"):
+        chaski.info(tmp_path / name)
+
+
+def test_envi_by_hand(tmp_path: Path) -> None:
+    """Big-endian samples behind an offset, as GDAL reads them; wavelengths are names of bands."""
+    rasterio = pytest.importorskip("rasterio")
+    image = np.random.default_rng(1).normal(size=(6, 4, 5)).astype(">f4")
+    (tmp_path / "cube.bip").write_bytes(bytes(7) + image.tobytes())
+    (tmp_path / "cube.hdr").write_text(
+        "ENVI\nsamples = 4\nlines = 6\nbands = 5\nheader offset = 7\ndata type = 4\n"
+        "interleave = bip\nbyte order = 1\n"
+        "map info = {UTM, 1.5, 1.5, 10, 20, 2, 3, 33, South, WGS-84}\n"
+        "wavelength = {\n 400.5, 500,\n 600, 700, 800}\n"
+    )
+    with rasterio.open(tmp_path / "cube.bip") as f:
+        want, transform, crs = f.read(), f.transform, f.crs
+    got = rows(tmp_path, {"image": chaski.Field(pattern="{id}.bip", bands=["800", "400.5"])})
+    assert np.array_equal(got["image"][0], want[[4, 0]])
+    info = chaski.info(tmp_path / "cube.bip")["envi"]
+    assert (info["epsg"], info["transform"]) == (crs.to_epsg(), list(transform.to_gdal()))

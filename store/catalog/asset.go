@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"path"
 	"strings"
 	"time"
 
@@ -263,6 +262,11 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 		m.Format, err = FormatOf(ctx, reader)
 		switch {
 		case err != nil:
+		case m.Format.Class == 0 && !opensOne(o):
+			whole = nil
+			if a, m, err = openENVI(ctx, o, reader, uri, maxChunk); a.Index == nil && err == nil {
+				a, m, err = readFormat(ctx, reader, m.Format, axes, maxChunk)
+			}
 		case m.Format != magic.VRT:
 			a, m, err = readFormat(ctx, reader, m.Format, axes, maxChunk)
 		case opensOne(o) || source.IsPart(uri):
@@ -272,7 +276,9 @@ func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string
 			a, m, err = OpenVirtual(ctx, o, reader, uri, maxChunk)
 		}
 	}
-	err = NotRaster(ctx, o, uri, reader, err)
+	if m.Format != magic.ENVI {
+		err = NotRaster(ctx, o, uri, reader, err)
+	}
 	a.URI, a.ETag, a.MTime, a.Bytes = uri, source.ETag(r), source.ModTime(r), whole
 	if cerr := r.Close(); err == nil {
 		err = cerr
@@ -433,6 +439,9 @@ func CheckRaster(ctx context.Context, o source.Opener, uri string, off int64) er
 		return fault.WithFile(err, uri)
 	}
 	if !format.Class.Pixels() {
+		if text, err := besideENVI(ctx, o, uri); text != "" || err != nil {
+			return fault.WithFile(err, uri)
+		}
 		return fault.WithFile(fault.At(fault.Unsupported, "header", off,
 			"no raster file, as the index of it says"), uri)
 	}
@@ -477,10 +486,12 @@ func NotRaster(ctx context.Context, o source.Opener, uri string, r source.Reader
 	case kind == fault.Unsupported && refusal != "" && magic.OfName(uri) != magic.ZIP && isOther(ctx, r):
 		return fault.At(kind, "header", 0, "%s", refusal)
 	case kind != fault.Corrupt:
+	case magic.Named(uri) == magic.ENVI && isOther(ctx, r):
+		return fault.At(fault.Corrupt, "header", 0, "there is no header of an ENVI raster beside it, NAME.hdr")
 	case magic.Named(uri).Class == magic.Picture && isOther(ctx, r):
 		return fault.At(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF, rumi or VRT file")
 	default:
-		if name := foreign(ctx, o, uri, r); name != "" {
+		if name := foreign(ctx, uri, r); name != "" {
 			return ifd.NotRead(name)
 		}
 	}
@@ -507,25 +518,10 @@ func NotOneArray(ctx context.Context, o source.Opener, uri string) error {
 }
 
 // foreign returns the name of the format of a file that could not be read, or "". It knows formats without a magic
-// number by the file's name, and an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. A file that starts
-// like a TIFF or rumi file is a broken one.
-func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) string {
+// number by the file's name. A file that starts like a TIFF or rumi file is a broken one.
+func foreign(ctx context.Context, uri string, r source.Reader) string {
 	if !isOther(ctx, r) {
 		return ""
-	}
-	switch ext := strings.ToLower(path.Ext(source.Name(uri))); ext {
-	case "", ".img", ".dat", ".bin", ".raw", ".bsq", ".bil", ".bip", ".envi":
-		for _, name := range [...]string{uri[:len(uri)-len(ext)] + ".hdr", uri + ".hdr"} {
-			file, err := o.Open(ctx, name)
-			if err != nil {
-				continue
-			}
-			head := make([]byte, len("ENVI"))
-			found := file.ReadAt(ctx, head, 0) == nil && string(head) == "ENVI"
-			if file.Close() == nil && found {
-				return "an ENVI raster (there is an .hdr file beside it)"
-			}
-		}
 	}
 	return magic.OfName(uri)
 }

@@ -265,7 +265,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	}
 	files, err := listing.List(ctx, src, t.roots, t.opener, wanted, patterns...)
 	if err == nil && files.File || err != nil && source.IsRemote(t.src) {
-		err = cmp.Or(t.unknown(), err)
+		err = cmp.Or(t.unknown(ctx), err)
 	}
 	if err != nil {
 		return err
@@ -341,13 +341,16 @@ func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []S
 
 // unknown returns the error for a source with the extension of another format, nil for others. Directories may
 // have any name.
-func (t *Table) unknown() error {
+func (t *Table) unknown(ctx context.Context) error {
 	if p, _ := source.Parse(t.src); p.Part != nil && p.Part.Archive() && p.Part.Member == "" {
 		return nil // an archive as a directory
 	}
 	name, class := magic.OfName(t.src), magic.Named(t.src).Class
 	if name == "" || listing.IsGlob(t.src) || class == magic.Picture || class == magic.CSV {
 		return nil
+	}
+	if is, err := IsENVI(ctx, t.opener, t.src); is || err != nil {
+		return err
 	}
 	if class == magic.Store {
 		if err := store.Missing(t.src); err != nil {

@@ -14,16 +14,14 @@ import (
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
-// TestOtherFormatsAreNamed recognises files of other formats by their first bytes, their name, or the header beside
-// them: they are unsupported and not corrupt.
+// TestOtherFormatsAreNamed recognises files of other formats by their first bytes or their name: they are unsupported
+// and not corrupt.
 func TestOtherFormatsAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"chip.jxl": "\x00\x00\x00\x0cJXL \r\n\x87\n", "chip.tif": "\x00\x00\x00\x0cJXL \r\n\x87\n",
 		"scene.img": "EHFA_HEADER_TAG\x00",
-		"scene.dat": "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "scene.hdr": "ENVI\nsamples = 3\n",
-		"cube":     "\x01\x02\x03\x04\x05\x06\x07\x08\x09",
-		"cube.hdr": "ENVI\nsamples = 3\n", "rows.geojson": `{"type":"FeatureCollection"}`,
+		"scene.hdr": "ENVI\nsamples = 3\n", "rows.geojson": `{"type":"FeatureCollection"}`,
 		"broken.img": "II*\x00\x00\x00\x00\x00",
 		"noise.dat":  "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "broken.hdr": "ENVI\n",
 		"plain.dat": "\x01\x02\x03\x04\x05\x06\x07\x08\x09", "plain.hdr": "a text of its own",
@@ -31,9 +29,9 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 		testfile.Write(t, filepath.Join(dir, name), []byte(content))
 	}
 	for name, want := range map[string]string{
-		"chip.jxl": "a JPEG XL image", "chip.tif": "a JPEG XL image", "scene.img": "HFA", "scene.dat": "an ENVI raster",
-		"scene.hdr": "header of an ENVI raster",
-		"cube":      "an ENVI raster", "rows.geojson": "GeoJSON", "broken.img": "", "noise.dat": "", "plain.dat": "",
+		"chip.jxl": "a JPEG XL image", "chip.tif": "a JPEG XL image", "scene.img": "HFA",
+		"scene.hdr":    "header of an ENVI raster",
+		"rows.geojson": "GeoJSON", "broken.img": "", "noise.dat": "", "plain.dat": "",
 	} {
 		_, _, err := catalog.OpenAsset(context.Background(), &openers.Files{}, filepath.Join(dir, name), 0)
 		kind := fault.Unsupported

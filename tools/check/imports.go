@@ -24,7 +24,7 @@ var floors = [][]string{
 	{"source", "shuffle", "internal/crs", "format/column", "format/dtype"},
 	{"format/chunk", "format/tables"},
 	{"format/codec", "format/npy"},
-	{"tiff", "rumi", "format/picture", "format/vrt", "format/hdf5", "stats", "einops",
+	{"tiff", "rumi", "format/picture", "format/vrt", "format/hdf5", "format/envi", "stats", "einops",
 		"format/vector"},
 	{"store"},
 	{"loader"},

@@ -67,6 +67,8 @@ const (
 	Stores   Files = 2
 	AllFiles Files = 4
 	Members  Files = 8 // of tars, which count as directories
+	// Unnamed are files whose names say no format, which their first bytes or a file beside them tells.
+	Unnamed Files = 16
 )
 
 // FilesOf returns the files that a path, a glob or a pattern names.
@@ -75,13 +77,22 @@ func FilesOf(path string) Files {
 	if strings.Contains(path, source.TarEnd+"/") {
 		files = Members
 	}
-	switch magic.Named(path).Class {
-	case magic.Picture:
+	switch format := magic.Named(path); {
+	case format.Class == magic.Picture:
 		return files | Pictures
-	case magic.Store:
+	case format.Class == magic.Store:
 		return files | Stores
+	case format.Class == 0 && isUnnamed(path) && strings.ContainsAny(path, "{*?["):
+		return files | Unnamed
 	}
 	return files
+}
+
+// isUnnamed reports whether the ending of a name is that of no format, or one that several have: files of Erdas end in
+// .img, too.
+func isUnnamed(name string) bool {
+	ext := strings.ToLower(path.Ext(name))
+	return ext == erdasEnd || len(ext) > 1 && !strings.ContainsAny(ext, "{}*?[/") && magic.OfName(name) == ""
 }
 
 // List lists the files that count of a directory, a glob or one file. Pictures and stores count, too, where the glob or
@@ -193,31 +204,47 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 var metadataNames = []string{"metadata.csv", "metadata.jsonl", "metadata.parquet"}
 
 // counts reports whether a file counts by its name. Of rasters it keeps the paths of tables among them.
-func (l *Listing) counts(path string) bool {
+func (l *Listing) counts(name string) bool {
 	if l.files&AllFiles != 0 {
 		return true
 	}
-	if slices.Contains(metadataNames, path[strings.LastIndexByte(path, '/')+1:]) && len(l.Metadata) <= MaxShards {
-		l.Metadata = append(l.Metadata, path)
+	if slices.Contains(metadataNames, name[strings.LastIndexByte(name, '/')+1:]) && len(l.Metadata) <= MaxShards {
+		l.Metadata = append(l.Metadata, name)
 		return false
 	}
-	class := magic.Named(path).Class
+	class := magic.Named(name).Class
 	if len(l.Shards) <= MaxShards && class == magic.Parquet {
-		l.Shards = append(l.Shards, path)
+		l.Shards = append(l.Shards, name)
 	}
 	switch {
 	case class == magic.Picture && l.files&Pictures == 0:
-		l.Picture = cmp.Or(l.Picture, path)
+		l.Picture = cmp.Or(l.Picture, name)
 		l.skippedPictures++
 		return false
 	case class == magic.Store && l.files&Stores == 0:
 		l.stores++
 		return false
 	}
-	if l.unread == "" && magic.Way(path) != "" {
-		l.unread = path
+	if class == 0 && l.files&Unnamed != 0 && isUnnamed(name) && (path.Ext(name) != erdasEnd || l.hasHeader(name)) {
+		return true
+	}
+	if l.unread == "" && magic.Way(name) != "" {
+		l.unread = name
 	}
 	return class.Pixels() || class == magic.Store
+}
+
+// erdasEnd is an ending of rasters of Erdas, which are not read, and of ENVI, which have a header beside them.
+const erdasEnd = ".img"
+
+// hasHeader reports whether there is a header of an ENVI raster beside a local file.
+func (l *Listing) hasHeader(name string) bool {
+	for _, stem := range [...]string{strings.TrimSuffix(name, path.Ext(name)), name} {
+		if _, err := l.Roots.Stat(pathname.Join(l.Base, stem+".hdr")); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // instead returns what to list of a directory that holds no rasters, but stores, or pictures and no tables.
