@@ -224,7 +224,6 @@ var ends = map[string]string{
 	".feather": "a Feather file", ".arrow": "an Arrow file", ".orc": "an ORC file", ".avro": "an Avro file",
 	".db": "a database", ".sqlite": "a database", ".duckdb": "a database",
 	".xml": "XML", ".yaml": "YAML", ".yml": "YAML", ".pkl": "a pickle",
-	".pt": "a PyTorch file", ".pth": "a PyTorch file",
 	".tfrecord": "a TFRecord file", ".tfrecords": "a TFRecord file", ".mdb": "an LMDB file", ".lmdb": "an LMDB file",
 	".jp2": "a JPEG 2000 image", ".j2k": "a JPEG 2000 image",
 	".img": "an Erdas Imagine (HFA) raster", ".ntf": "a NITF file", ".nitf": "a NITF file", ".ecw": "an ECW image",
@@ -278,7 +277,7 @@ func Way(name string) string {
 }
 
 // programNouns are formats that programs keep samples in, and that only their libraries read.
-var programNouns = []string{"a TFRecord file", "an LMDB file", "a PyTorch file", "a pickle", "a Feather file",
+var programNouns = []string{"a TFRecord file", "an LMDB file", "a pickle", "a Feather file",
 	"an Arrow file"}
 
 // gdalNouns are parts of the names of formats of rasters, which GDAL reads.

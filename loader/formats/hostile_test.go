@@ -29,7 +29,8 @@ const tera = 1 << 40
 var samples = []string{
 	"demo/coast.tif", "raster/*/tog*.tif", "codecs/bits-11.tif", "overviews/*.tif", "masks/*.tif",
 	"raster/rumi-3/*-9.rumi",
-	"hdf5/*.h5", "hdf5/scene.nc", "matlab/*.mat",
+	"hdf5/*.h5", "hdf5/scene.nc", "matlab/*.mat", "tensors/*.pt",
+	"tensors/*.safetensors",
 	"coast/*.tacozip", "coast/coast_dir/METADATA/level2.parquet", "taco3/flat.zip",
 	"containers/taco-v1/*.taco", "containers/tortilla/*.tortilla", "stores/*/a.zarr.zip", "alpha/grey.png",
 	"openzl/fv14-n16.zl", "vrt/alpha.vrt", "tiledb/cube", "coast/coast_dir", "beside/world.png",

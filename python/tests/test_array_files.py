@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,37 @@ def test_matlab_texts() -> None:
         (batch,) = list(loader)
     assert list(batch["name"]) == ["sea ", "land"]
     assert digest(batch["chips"]) == expected("matlab", "packed.mat", "chips")["sha256"]
+
+
+def test_tensors(tmp_path: Path) -> None:
+    """What torch.save writes: a tensor (n, b, y, x) a file, and a dict of one and its labels."""
+    shutil.copy(DATA / "tensors" / "chips.pt", tmp_path / "a_10m.pt")
+    want = expected("tensors", "chips.pt", "")
+    got = rows(tmp_path, {"image": chaski.Field(pattern="{id}_10m.pt", dims="n b y x")})
+    assert list(got["image"].shape) == want["shape"]
+    assert digest(got["image"]) == want["sha256"]
+    fields = {
+        "image": chaski.Field(column="image", dims="n b y x"),
+        "y": chaski.Field(column="labels"),
+    }
+    for name in ("nested.pt", "flat.safetensors"):
+        got = rows(DATA / "tensors" / name, fields)
+        assert digest(got["image"]) == want["sha256"]
+        assert got["y"].tolist() == [3, 1, 2, 0]
+
+
+def test_tensors_execute_nothing(tmp_path: Path) -> None:
+    """A pickle that would call a function is refused with its name."""
+
+    class Evil:
+        def __reduce__(self) -> tuple[Any, tuple[str]]:
+            return Path.touch, (Path(tmp_path / "called"),)
+
+    with zipfile.ZipFile(tmp_path / "a.pt", "w") as z:
+        z.writestr("a/data.pkl", pickle.dumps({"x": Evil()}, protocol=2))
+    with pytest.raises(chaski.UnsupportedError, match=r"what .* makes: tensors in dicts"):
+        chaski.info(tmp_path / "a.pt")
+    assert not (tmp_path / "called").exists()
 
 
 @pytest.mark.parametrize("interleave", ["bsq", "bil", "bip"])

@@ -228,10 +228,12 @@ func parseEnd(ctx context.Context, r Reader, b []byte, at int, base int64) (s Sp
 	ok bool, err error) {
 	start := base + int64(at)
 	count, size, off := uint64(le16(b, at+10)), uint64(le32(b, at+12)), uint64(le32(b, at+16))
-	if count == 1<<16-1 || size == 1<<32-1 || off == 1<<32-1 {
-		if at < 20 || string(b[at-20:at-16]) != Locator64Signature {
-			return Span{}, 0, false, nil
-		}
+	large := count == 1<<16-1 || size == 1<<32-1 || off == 1<<32-1
+	located := at >= 20 && string(b[at-20:at-16]) == Locator64Signature
+	if large && !located {
+		return Span{}, 0, false, nil
+	}
+	if large || located && off+size != uint64(start) { // torch.save writes both records for small numbers, too
 		rec := make([]byte, 56)
 		at64 := le64(b, at-12)
 		if at64 > uint64(start) || uint64(start)-at64 < uint64(len(rec)) {
