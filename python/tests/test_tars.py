@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasters
+from PIL import Image
 
 import chaski
 from chaski import Field, Rows, Vector
@@ -118,3 +120,39 @@ def test_members_are_no_files_elsewhere(tmp_path, binary, archive, monkeypatch) 
             tar.addfile(member, io.BytesIO(image.getvalue()))
             packed.writestr(name, image.getvalue())
     assert firsts(archive) == [7, 7, 7]
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_members_of_any_ending(tmp_path: Path, inside: bool) -> None:
+    """Images of an ending that is no format's, and texts beside them, in tars and in folders."""
+    images = np.random.default_rng(0).integers(0, 255, (4, 8, 9, 3), dtype="u1")
+    for k, image in enumerate(images):
+        folder = tmp_path / f"s{k % 2}.tar"
+        folder.mkdir(exist_ok=True)
+        Image.fromarray(image).save(folder / f"{k}.img_content", "PNG")
+        for end in ("caption", "txt", "json"):
+            (folder / f"{k}.{end}").write_text(f"a río, {k}\n", encoding="utf-8")
+    for folder in sorted(tmp_path.iterdir()):
+        if inside:
+            with tarfile.open(tmp_path / "packed", "w") as t:
+                for file in sorted(folder.iterdir()):
+                    t.add(file, file.name)
+            shutil.rmtree(folder)
+            (tmp_path / "packed").rename(folder)
+    for end in ("caption", "txt", "json"):
+        fields = {
+            "image": chaski.Field(pattern="{shard}.tar/{id}.img_content"),
+            "text": chaski.Field(pattern="{shard}.tar/{id}." + end, kind="text"),
+        }
+        with chaski.load(tmp_path, batch_size=4, shuffle=False, fields=fields) as loader:
+            (batch,) = list(loader)
+        for image, text in zip(batch["image"], batch["text"], strict=True):
+            k = int(text[-2])
+            assert text == f"a río, {k}\n"
+            assert np.array_equal(image, images[k].transpose(2, 0, 1))
+    if not inside:
+        (tmp_path / "s0.tar" / "0.txt").write_bytes(b"\xff")
+        fields["text"] = chaski.Field(pattern="{shard}.tar/{id}.txt", kind="text")
+        with chaski.load(tmp_path, batch_size=4, fields=fields) as loader:
+            with pytest.raises(chaski.CorruptError, match=r"0\.txt.*not UTF-8"):
+                next(iter(loader))

@@ -208,6 +208,9 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 		}
 	}
 	err := table.open(ctx, fields, o)
+	for i := range table.fields {
+		table.fields[i].contents = err == nil && i < len(fields) && fields[i].ofTexts()
+	}
 	if err == nil {
 		err = table.expand(ctx, o.Columns)
 	}
@@ -261,7 +264,9 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	}
 	wanted, patterns := listing.Rasters, []string(nil)
 	for _, s := range fields {
-		wanted, patterns = wanted|filesOf(s.Pattern), append(patterns, s.Pattern)
+		if wanted, patterns = wanted|filesOf(s.Pattern), append(patterns, s.Pattern); s.ofTexts() {
+			wanted |= listing.AllFiles
+		}
 	}
 	files, err := listing.List(ctx, src, t.roots, t.opener, wanted, patterns...)
 	if err == nil && files.File || err != nil && source.IsRemote(t.src) {
@@ -653,6 +658,9 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 		return Value{}, fault.WithFile(fault.New(fault.Corrupt, part, "the string is not UTF-8"), t.src)
 	}
 	value := cell.Clone()
+	if t.fields[field].contents && !value.Null {
+		return t.content(ctx, field, row, string(value.Text))
+	}
 	if !t.fields[field].resolved || value.Null {
 		return value, nil
 	}
@@ -669,6 +677,38 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 		err = file.Close()
 	}
 	return value, fault.WithFile(err, path)
+}
+
+// maxText bounds a file that is the text of a sample, in bytes.
+const maxText = 1 << 20
+
+// ofTexts reports whether the field has what files of texts hold. Of rasters a field of kind text has the paths.
+func (s *Source) ofTexts() bool {
+	file, _ := fileOf(s.Pattern)
+	class := magic.Named(file).Class
+	return s.Kind == Text && s.Pattern != "" && !s.Beside && !class.Pixels() && class != magic.Store
+}
+
+// content returns what a file holds as text.
+func (t *Table) content(ctx context.Context, field int, row int64, name string) (v Value, err error) {
+	uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, name))
+	if err != nil {
+		return v, err
+	}
+	file, err := t.opener.Open(ctx, uri)
+	if err != nil {
+		return v, fault.WithFile(err, uri)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	part := fmt.Sprintf("field %q row %d", t.fields[field].name, row)
+	if file.Size() > maxText {
+		return v, fault.WithFile(fault.New(fault.Limit, part, "a text of %d bytes, at most %d", file.Size(),
+			maxText), uri)
+	}
+	if v.Text, err = source.Read(ctx, file, 0, file.Size()); err == nil && !utf8.Valid(v.Text) {
+		err = fault.New(fault.Corrupt, part, "the text is not UTF-8")
+	}
+	return v, fault.WithFile(err, uri)
 }
 
 // ID returns the name of a sample in errors and reports: the URI of its first raster, as the dataset has it, or "row

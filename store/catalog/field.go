@@ -32,6 +32,7 @@ type fieldColumns struct {
 	rows               []int64           // the row of the table that each sample has; nil: all rows, in order
 	main               *columns.Column   // the values; of a raster its URIs
 	resolved, optional bool              // its values are paths relative to the table, of files that need not be there
+	contents           bool              // its values are what the files hold whose paths main has
 	blobs              []*columns.Column // index blobs of a raster; the first that is not null counts
 	cells              *cellRasters      // the bytes of the rasters, or nil if they are files of their own
 

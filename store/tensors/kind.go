@@ -1,6 +1,6 @@
 // Package tensors opens files of tensors as groups of arrays, as store/arrays has them: safetensors, and what
-// torch.save writes of tensors in dicts, lists and tuples. Tensors are arrays by the path of their keys: "image", "meta/0/y".
-// Nothing of a pickle is executed: opcodes and functions that make anything else are refused by name.
+// torch.save writes of tensors in dicts, lists and tuples. Tensors are arrays by the path of their keys: "image",
+// "meta/0/y". Nothing of a pickle is executed: opcodes and functions that make anything else are refused by name.
 package tensors
 
 import (
