@@ -144,6 +144,7 @@ func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*E
 	if err := engine.makeTiles(ctx, keep); err != nil {
 		return engine, err
 	}
+	engine.spans = engine.newBlockSpans(keep)
 	engine.tellOrder()
 	recoded := engine.recodedBytes(keep)
 	if err := engine.setHash(); err != nil {
@@ -527,6 +528,7 @@ func (e *Engine) Close() error {
 		}
 		e.weighed.close()
 		e.recoded.Close()
+		e.spans.close()
 		e.closeErr = e.closeTables()
 		e.options.CloseOpener()
 		e.account.Close()

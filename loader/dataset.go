@@ -64,6 +64,7 @@ type dataset struct {
 	leaves    int          // how many datasets of the plan it has: one, or one for each stratum
 	remote    bool         // some of its files are not local
 	pool      int64        // decoded bytes of the samples of a pool of blocks; 0 without blocks
+	variance  float64      // of a batch of blocks: see batchVariance; 0 without blocks
 	filled    *spec.Blocks // Spec.Blocks with their defaults, of the only source
 	together  int64        // samples that a chunk of its rasters holds at most; 0 where rasters are files
 	perWorker int64        // about how many bytes a worker holds after it has read the first sample; -1: unknown

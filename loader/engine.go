@@ -35,6 +35,7 @@ type Engine struct {
 	memory  *batchPool
 	tiles   *pixels.TileCache  // nil if windows share no decoded chunks
 	recoded *pixels.Recoded    // nil without Options.Recode
+	spans   *blockSpans        // nil unless blocks of remote files are read
 	toPlan  chan plannedTicket // tickets whose chunks tiles are told about; nil for windows drawn tile by tile
 	ahead   *lookahead         // says to Options.Disk what is read next; nil if that would change nothing
 	// announces is true if a field of a table has Announce.
@@ -194,7 +195,7 @@ type Pending struct {
 	// has it no more; undrawn, why weights gave no samples. The queue's mu guards all three.
 	drawing, left bool
 	undrawn       error
-	// announced end what Start has said to tables about the rasters that the ticket reads.
+	// announced end what was said about the rasters that the ticket reads: to tables by Start, and to Engine.spans.
 	announced []func()
 	done      chan struct{}
 	err       error

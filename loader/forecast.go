@@ -45,6 +45,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 		run.out.Sources = append(run.out.Sources, dryrun.SourceWork{Name: s.Name, Source: s.Source})
 	}
 	for _, d := range e.sets {
+		run.out.Variance = max(run.out.Variance, d.variance)
 		if run.out.LeftOut += d.badScenes.n; d.badScenes.n > 0 && run.out.FirstLeft == "" {
 			run.out.FirstLeft = fault.Line(d.badScenes.first)
 		}
@@ -96,6 +97,10 @@ func (e *Engine) newDryRun(o dryrun.Options) *dryRun {
 	if e.toPlan == nil && e.tiles != nil {
 		run.cache = pixels.NewTileCounter(e.tiles.Bound)
 	}
+	if e.spans != nil && len(o.Weights) == 0 {
+		run.spans = e.spansWithin(e.spans.bound)
+		run.decoded, run.spans.decoded = run.spans.decoded, func(int) bool { return false }
+	}
 	return run
 }
 
@@ -143,8 +148,10 @@ type dryRun struct {
 	engine  *Engine
 	options dryrun.Options
 	out     dryrun.Forecast
-	cache   *pixels.TileCache // nil if windows share no tiles
-	reader  *pixels.DryReader // stands for the one worker that reads all steps in their order
+	cache   *pixels.TileCache   // nil if windows share no tiles
+	spans   *blockSpans         // nil unless blocks of remote files are read
+	decoded func(leaf int) bool // as of blockSpans: spans have the chunks, too
+	reader  *pixels.DryReader   // stands for the one worker that reads all steps in their order
 	done    int64
 	total   int64
 	// lastUse has for each chunk that windows may share the last row that needs it, by number.
@@ -215,6 +222,9 @@ func (p *dryRun) memory() error {
 	}
 	if engine.tiles != nil {
 		memory.Tiles = engine.tiles.Bound
+	}
+	if engine.spans != nil {
+		memory.Blocks = engine.spans.bound
 	}
 	memory.Catalog = engine.options.CacheBytes * int64(len(engine.sets))
 	return nil
@@ -381,6 +391,7 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 	if p.lastUse != nil && set.sharesChunks(false) {
 		p.noteShared(r)
 	}
+	p.spans.prepare(ctx, &r.Draw)
 	views := announced(r.Assets, set)
 	for i := range r.Assets {
 		asset := &r.Assets[i]
@@ -400,13 +411,16 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 			p.reader.Share = pixels.Shared{Tiles: views, Key: asset.Key, Order: viewOrder(asset.View)}
 		}
 		requests, bytes := w.Requests, w.Bytes
-		if err := p.count(ctx, asset.Again, &w); err != nil {
+		if err := p.count(ctx, r.Draw.Dataset, asset, &w); err != nil {
 			return w, err
 		}
 		if pages := p.pages.counters[set]; pages != nil && pages.Counts(asset.Key.Column) {
 			n, read, err := pages.Read(ctx, asset.Key.Column, asset.Row)
 			if err != nil {
 				return w, err
+			}
+			if joined, all, ok := p.pageSpan(ctx, set, asset); ok {
+				n, read = joined, all
 			}
 			w.Requests, w.Bytes, p.out.Loose = requests+n, bytes+read, true
 		}
@@ -447,13 +461,54 @@ func (p *dryRun) noteShared(r *dryrun.Row) {
 }
 
 // count counts what the worker reads and decodes of an asset.
-func (p *dryRun) count(ctx context.Context, again func(context.Context, *pixels.DryReader) error,
-	w *dryrun.Work) error {
+func (p *dryRun) count(ctx context.Context, leaf int, asset *dryrun.Asset, w *dryrun.Work) error {
 	p.reader.Reads = pixels.Reads{}
-	err := again(ctx, p.reader)
+	err := asset.Again(ctx, p.reader)
+	p.join(asset.URI, p.decoded != nil && p.decoded(leaf))
 	w.Count(&p.reader.Reads)
 	p.out.Loose = p.out.Loose || p.reader.Loose
 	return err
+}
+
+// join replaces the runs of an asset that lie in a span by the span, the first time, and leaves them out else. With
+// decoded it leaves out their chunks, too: those of an array, each in the run of its own.
+func (p *dryRun) join(uri string, decoded bool) {
+	if p.spans == nil {
+		return
+	}
+	list := p.reader.Runs
+	p.reader.Runs = list[:0]
+	for _, run := range list {
+		one := p.spans.of(cmp.Or(run.File, uri), run.Off, run.Len)
+		if one == nil {
+			p.reader.Runs = append(p.reader.Runs, run)
+		} else if !one.counted {
+			one.counted = true
+			p.reader.Runs = append(p.reader.Runs, dryrun.Range{File: run.File, Off: one.Off, Len: one.Len, Requests: 1})
+		} else if decoded {
+			p.reader.Chunks = slices.DeleteFunc(p.reader.Chunks, func(c pixels.ReadChunk) bool {
+				return c.Source != 0 && c.Off >= run.Off && c.Off+c.Len <= run.Off+run.Len
+			})
+		}
+	}
+}
+
+// pageSpan counts the span that has the page of an asset, the first time. ok is false if none has.
+func (p *dryRun) pageSpan(ctx context.Context, d *dataset, a *dryrun.Asset) (requests, bytes int64, ok bool) {
+	extent := d.table.Fields[a.Key.Column].Extent
+	if p.spans == nil || extent == nil {
+		return 0, 0, false
+	}
+	at, ok := extent(ctx, a.Row)
+	if !ok {
+		return 0, 0, false
+	}
+	one := p.spans.of(at.URI, at.Off, at.Len)
+	if one == nil || one.counted {
+		return 0, 0, one != nil
+	}
+	one.counted = true
+	return 1, one.Len, true
 }
 
 // noteWorkerMemory records the memory of a worker for an asset. Buffers grow to the largest use and are kept, so

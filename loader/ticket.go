@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/shuffle/steps"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Start asks for the rows of a ticket and never blocks. The engine works on the tickets of a stream in
@@ -23,6 +24,9 @@ import (
 func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pending {
 	pending := &Pending{engine: e, ticket: t, native: native, done: make(chan struct{})}
 	pending.ctx, pending.cancel = context.WithCancel(ctx)
+	if e.spans != nil && t.Weights == nil && len(t.Positions) == 0 {
+		pending.ctx = source.WithSpans(pending.ctx, e.spans)
+	}
 	err := crash.Call(func() (err error) {
 		if pending.group, err = e.check(t); err == nil {
 			err = pending.lay()
@@ -161,6 +165,9 @@ func (p *Pending) prepare() error {
 	p.batch.SetMemory(memory, func(keep bool) { claim.giveBack(memory, keep) })
 	p.batch.OnKeep(claim.end)
 	p.begin()
+	if source.SpansOf(p.ctx) != nil {
+		p.announced = append(p.announced, engine.spans.begin(p.draws, p.batch.Valid))
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // do decodes one field of one row, or of one step of it, into its place in the batch.
@@ -32,6 +33,9 @@ func (u workUnit) do(r *pixels.Reader) error {
 			}
 		}
 		return nil
+	}
+	if source.SpansOf(u.p.ctx) != nil {
+		u.p.engine.spans.prepare(u.p.ctx, draw)
 	}
 	err := u.pixels(r, set, draw)
 	if errors.Is(err, rows.ErrLacks) {

@@ -61,6 +61,38 @@ func TestBlocksAsSlow(t *testing.T) {
 	})
 }
 
+// TestBlockOfADraw promises that the samples of an epoch lie in their blocks, and that pools follow each other.
+func TestBlockOfADraw(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := Blocks{Samples: rapid.Int64Range(1, 9).Draw(t, "samples"), Pool: rapid.IntRange(1, 7).Draw(t, "pool")}
+		n := rapid.Int64Range(1, 90).Draw(t, "n")
+		plan, err := NewPlan(Spec{Seed: 3, Shuffle: true, Source: Source{Dataset: &Dataset{Items: n, Blocks: &b}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, pools := slowBlocks(b, 3, 2, n, true)
+		for p := range n {
+			draw := plan.At(2, p)
+			block, ok := plan.Block(&draw)
+			if !ok || block.Pool != int64(pools[p]) {
+				t.Fatalf("position %d: %+v, want pool %d", p, block, pools[p])
+			}
+			found := 0
+			for other := range plan.InBlock(block) {
+				if other.Sample/b.Samples != block.Number {
+					t.Fatalf("sample %d is in %+v", other.Sample, block)
+				}
+				if other.Sample == draw.Sample && other.Row == draw.Row {
+					found++
+				}
+			}
+			if found != 1 {
+				t.Fatalf("sample %d is %d times in its block", draw.Sample, found)
+			}
+		}
+	})
+}
+
 // TestBlocksAreRefused beside windows that have an order of their own, and without a size.
 func TestBlocksAreRefused(t *testing.T) {
 	runs, err := EqualRuns(4, 2)

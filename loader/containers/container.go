@@ -173,6 +173,11 @@ func (c *Container) table() *rows.Table {
 			Asset: func(ctx context.Context, row int64) (catalog.Asset, error) { return c.assetOf(ctx, i, row) },
 			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return c.value(ctx, member, row) },
 		}
+		if member.kind == catalog.Raster {
+			field.Extent = func(ctx context.Context, row int64) (source.Extent, bool) {
+				return c.extent(ctx, member, row)
+			}
+		}
 		if files := member.files; files != nil {
 			field.Steps = &rows.Steps{Fields: files.fields,
 				Padding: func(step int, row int64) bool { return files.padding(step, c.rows[row]) }}
@@ -348,6 +353,23 @@ func (c *Container) asset(ctx context.Context, m *fieldPlace, row int64) (catalo
 		asset.Place, asset.Names = m.ground.of(placed, index), names
 	}
 	return asset, err
+}
+
+// extent implements rows.Field.Extent, for rasters that are read whole.
+func (c *Container) extent(ctx context.Context, m *fieldPlace, row int64) (at source.Extent, ok bool) {
+	entry := c.row(m, row)
+	if entry < 0 {
+		return at, false
+	}
+	found, err := c.set.Entry(ctx, m.level, int(entry))
+	if err != nil || found.Kind == taco.Folder || found.Offset == taco.Whole || found.Size > catalog.SmallBytes {
+		return at, false
+	}
+	file, err := c.FileOf(ctx, found.URI)
+	if err != nil {
+		return at, false
+	}
+	return source.Extent{URI: file.path, Range: source.Range{Off: found.Offset, Len: found.Size}}, true
 }
 
 // place makes the asset of an entry. x is its chunk index with offsets from the start of the

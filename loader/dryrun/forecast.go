@@ -107,6 +107,8 @@ type Memory struct {
 	Short int64 `json:"short,omitempty"`
 	// Tiles bounds the decoded tiles that windows share.
 	Tiles int64 `json:"tiles"`
+	// Blocks bounds the bytes of remote files that are kept for the samples of a pool of blocks.
+	Blocks int64 `json:"blocks,omitempty"`
 	// Recoded bounds the chunks in a form that decodes fast (resources.Options.Recode): at most 1.3 times the bytes of
 	// the epoch. What finds no room goes to the cache on disk, if there is one.
 	Recoded int64 `json:"recoded,omitempty"`
@@ -121,7 +123,7 @@ type Memory struct {
 
 // Total returns the sum in bytes.
 func (m Memory) Total() int64 {
-	return m.Batch*int64(m.Batches) + m.Short + m.Tiles + m.Recoded + m.Worker*int64(m.Workers) + m.Catalog
+	return m.Batch*int64(m.Batches) + m.Short + m.Tiles + m.Blocks + m.Recoded + m.Worker*int64(m.Workers) + m.Catalog
 }
 
 // Forecast is the expected cost of an epoch.
@@ -143,6 +145,9 @@ type Forecast struct {
 	Most    Work         `json:"most"`
 	Sources []SourceWork `json:"sources"`
 	Memory  Memory       `json:"memory"`
+	// Variance is the variance of a mean over a batch, relative to that after a shuffle of all samples, if the rows are
+	// sorted by what the mean is of: the price of Spec.Blocks, without which it is 0.
+	Variance float64 `json:"variance,omitempty"`
 	// Gap is the gap, in bytes, up to which two ranges of a remote file are assumed to be read as one; 0 without remote
 	// files. In a run it follows the link, from source.MinGap to source.MaxGap; with a cache on disk it does not.
 	Gap int64 `json:"gap,omitempty"`

@@ -56,6 +56,8 @@ type DryReader struct {
 	Measured bool
 	// Wholly is true if other windows may share chunks, which a reader reads whole then.
 	Wholly bool
+	// Finds is true if chunks of arrays are looked for where that takes requests.
+	Finds bool
 	// Headers are the ranges of that file that are in memory: see source.Held.
 	Headers []source.Range
 	// Held is the most memory, in bytes, that the readers of arrays held at a time.
@@ -141,8 +143,7 @@ func (d *DryReader) decode(ctx context.Context) error {
 	case p.x.Blocks != nil:
 		return d.blocks(ctx)
 	case p.x.Grid != nil:
-		d.noteStored()
-		return nil
+		return d.noteStored(ctx)
 	}
 	runs, count := p.join(p.own, math.MaxInt64, d.Gap), 0
 	for _, run := range runs {
@@ -253,13 +254,20 @@ func (d *DryReader) note(i int, place chunk.Range, c ReadChunk) {
 }
 
 // noteStored notes the reads of chunks of an array.
-func (d *DryReader) noteStored() {
+func (d *DryReader) noteStored(ctx context.Context) error {
 	p := &d.plan
 	for k := range p.own {
 		c := &p.own[k].stored
 		at, exact := p.x.Grid.Array.Known(c.of)
 		if c.at = at; c.again {
 			continue
+		}
+		if !exact && d.Finds {
+			var err error
+			if c.at, err = p.x.Grid.Array.Find(ctx, c.of); err != nil {
+				return err
+			}
+			at, exact = c.at, true
 		}
 		d.Loose = d.Loose || !exact
 		n := p.x.Grid.Array.Size(c.of)
@@ -281,4 +289,5 @@ func (d *DryReader) noteStored() {
 		}
 		d.Runs = append(d.Runs, ReadRange{File: run.at.URI, Off: run.at.At.Off, Len: length, Requests: 1, Held: true})
 	}
+	return nil
 }

@@ -91,6 +91,9 @@ func (w *walk) storedTogether(list []storedRun) int {
 	return max(n, 1)
 }
 
+// maxWhole bounds the file of a chunk that is read as it is opened: a larger one takes far longer than a request.
+const maxWhole = 4 * MaxRun
+
 // fetchStored reads the bytes of runs, all at the same time.
 func (w *walk) fetchStored(ctx context.Context, list []storedRun) error {
 	if err := ctx.Err(); err != nil {
@@ -111,6 +114,9 @@ func (w *walk) fetchStored(ctx context.Context, list []storedRun) error {
 	reader, array := w.Reader, w.x.Grid.Array // so that the walk stays off the heap
 	return each.Of(ctx, int64(len(list)), len(list), func(ctx context.Context, i int64) error {
 		at := &list[i].at
+		if at.Object && list[i].most <= maxWhole {
+			ctx = source.WithWhole(ctx, list[i].most)
+		}
 		file, err := source.OpenKnown(ctx, reader.opener, at.URI, source.Known{Size: at.Size, ETag: at.ETag})
 		if list[i].absent = at.Object && err != nil && array.Missing(err); list[i].absent {
 			return nil

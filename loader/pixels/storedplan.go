@@ -25,7 +25,8 @@ type storedRun struct {
 	at     chunk.Stored // the range, without what is of one chunk
 	chunks []int        // the places of the chunks in the list that is read
 	bytes  []byte
-	absent bool // there is no such file
+	absent bool  // there is no such file
+	most   int64 // about the most bytes that it has if it is a file
 }
 
 // divideStored is divide for an array.
@@ -90,7 +91,8 @@ func (p *plan) storedRuns(wants []neededChunk, gap int64) []storedRun {
 			continue
 		}
 		join = runs.Join{Span: at.At, MaxGap: gap, MaxLen: MaxRun}
-		list = append(list, storedRun{at: *at, chunks: p.numbers[k : k+1]})
+		size := int64(p.x.Grid.Array.Size(wants[number].stored.of))
+		list = append(list, storedRun{at: *at, chunks: p.numbers[k : k+1], most: size + size/8 + 64<<10})
 	}
 	p.runs = list
 	return list

@@ -31,6 +31,7 @@ func OfCatalog(t *catalog.Table) *Table {
 				return t.CountSteps(ctx, i, enough)
 			},
 		}
+		fields[i].Extent = t.Extent(i)
 		if t.Announces() {
 			fields[i].Announce = func(row int64) (over func()) { return t.Announce(i, row) }
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -74,6 +75,9 @@ type Field struct {
 	Kind catalog.Kind // a raster, or the type of a metadata column
 	// Asset returns the raster of a row.
 	Asset func(ctx context.Context, row int64) (catalog.Asset, error)
+	// Extent returns the bytes of an object that are read for the raster of a row, if the object has others beside it.
+	// It reads no header of a raster. It is nil if rasters are objects of their own.
+	Extent func(ctx context.Context, row int64) (at source.Extent, ok bool)
 	// Announce says that the raster of a row is read soon, until over is called. It is nil if that changes no read.
 	Announce func(row int64) (over func())
 	// Value returns the value of a metadata column or, for rasters, the path of the raster as the dataset has it.

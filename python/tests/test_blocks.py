@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import rasters
 from conftest import nonempty
+from helpers import web
 
 import chaski
 from chaski import Blocks, Rows
@@ -126,3 +128,73 @@ def test_refused(sources, binary, shuffle, more, words) -> None:
     source, rows = sources["hdf5"]
     with pytest.raises(chaski.SpecError, match=words):
         chaski.load(source, batch_size=5, rows=rows, shuffle=shuffle, **more)
+
+
+CHIPS, SIDE = 512, 64
+PIXELS = np.random.default_rng(5).integers(0, 2**16, (CHIPS, 1, SIDE, SIDE), "u2")
+STORES = {
+    "container": ("chips.tacozip", 64, {}),
+    "chunks of one": ("ones.h5::x", 64, {}),
+    "chunks of 32": ("many.h5::x", 32, {}),
+    "shards": ("shards.zarr/x", 64, {}),
+    "cells": ("cells.parquet", 64, {}),
+    "cells of a page": ("page.parquet", 64, {}),
+}
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory, binary) -> Path:
+    """The same chips in stores of several kinds, of 4 MB."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    root = tmp_path_factory.mktemp("stores")
+    (root / "chips").mkdir()
+    for i, chip in enumerate(PIXELS):
+        rasters.write(root / f"chips/{i:04d}.tif", chip)
+    about = {"id": "a", "dataset_version": "1", "description": "d", "licenses": ["cc0"]}
+    about |= {"providers": [{"name": "x", "roles": ["producer"]}], "tasks": ["classification"]}
+    (root / "about.json").write_text(json.dumps(about))
+    pack = [str(binary), "pack", "-o", root / "chips.tacozip", "--collection", root / "about.json"]
+    subprocess.run([*pack, root / "chips"], check=True, capture_output=True)
+    for name, rows in (("ones", 1), ("many", 32)):
+        with h5py.File(root / f"{name}.h5", "w", libver="latest") as f:
+            chunks = (rows, *PIXELS.shape[1:])
+            f.create_dataset("x", data=PIXELS, chunks=chunks, compression="gzip")
+    group = zarr.open_group(root / "shards.zarr", mode="w")
+    shape = PIXELS.shape[1:]
+    layout: dict[str, Any] = {"chunks": (1, *shape), "shards": (64, *shape)}
+    group.create_array("x", shape=PIXELS.shape, dtype="u2", **layout)[:] = PIXELS
+    cells = [(root / f"chips/{i:04d}.tif").read_bytes() for i in range(CHIPS)]
+    table = pyarrow.table({"image": cells})
+    plain: dict[str, Any] = {"compression": "none", "use_dictionary": False}
+    pages = {"write_batch_size": 1, "data_page_size": 4096, "write_page_index": True}
+    parquet.write_table(table, root / "cells.parquet", **plain, **pages)
+    parquet.write_table(table, root / "page.parquet", row_group_size=64, **plain)
+    return root
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_neighbours_of_a_block_are_one_request(stores, binary, kind) -> None:
+    name, rows, _ = STORES[kind]
+    options: dict[str, Any] = {"batch_size": 16, "seed": 3, "shuffle": Blocks(rows, 3)}
+    if "::" in name or ".zarr/" in name:
+        options["rows"] = Rows(dims="n b y x")
+    file = stores / name.split("::")[0]
+    size = sum(f.stat().st_size for f in [file, *file.rglob("*")] if f.is_file())
+    with chaski.load(f"{stores}/{name}", **options) as loader:
+        near = [batch["image"].copy() for batch in nonempty(loader)]
+    with web(stores) as (url, asked), chaski.load(f"{url}/{name}", **options) as loader:
+        spec = stores / "spec.json"
+        spec.write_text(json.dumps(loader.spec))
+        said = subprocess.run([str(binary), "plan", "--json", spec], capture_output=True, check=True)
+        planned = json.loads(said.stdout)
+        asked.clear()
+        far = [batch["image"].copy() for batch in nonempty(loader)]
+        opening = 8
+        assert len(asked) <= CHIPS // 32 + opening
+        if "cells" not in kind:  # the cache of a small table has all of its pages
+            assert abs(len(asked) - planned["total"]["requests"]) <= opening
+        blocks = CHIPS // rows
+        assert planned["variance"] == pytest.approx(1 + 15 / 3 * (blocks - 3) / (blocks - 1))
+        assert sum(n for _, _, n in asked) <= 1.2 * size + opening * (64 << 10)
+    assert all((a == b).all() for a, b in zip(near, far, strict=True))

@@ -172,6 +172,9 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 		return fault.WithFile(fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the object's %d",
 			len(p), size), r.x.uri)
 	}
+	if spans := source.SpansOf(ctx); spans != nil && spans.Read(ctx, r.x.uri, p, off, r.whole) {
+		return nil
+	}
 	block := int64(r.o.options.Block)
 	if !r.exact && int64(len(p)) <= block {
 		if missing, _ := r.x.copy(p, off); len(missing) == 0 {
@@ -192,6 +195,14 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	r.x.add(wanted)
 	r.o.cache.grown(r.x)
 	return nil
+}
+
+// whole reads a span, which may lie elsewhere than the object.
+func (r *reader) whole(ctx context.Context, p []byte, off int64) error {
+	if !source.Fits(off, int64(len(p)), r.x.size) {
+		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the object's %d", len(p), r.x.size)
+	}
+	return r.fill(ctx, p, off)
 }
 
 // fill reads a range: what the cache on disk has from there, and the rest in one request.

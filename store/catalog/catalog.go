@@ -807,6 +807,20 @@ func (t *Table) Announce(field int, row int64) (over func()) {
 	return f.cells.bytes.Announce(f.tableRow(row))
 }
 
+// Extent returns the bytes of an object with the raster of a field in a row, if that is one of several in the object:
+// those of the page that its cell is in. It is nil for fields whose rasters are files.
+func (t *Table) Extent(field int) func(ctx context.Context, row int64) (at source.Extent, ok bool) {
+	f := &t.fields[field]
+	if f.cells == nil || f.cells.bytes == nil {
+		return nil
+	}
+	return func(ctx context.Context, row int64) (at source.Extent, ok bool) {
+		at.URI, at.Range, ok = f.cells.bytes.Extent(ctx, f.tableRow(row))
+		at.URI = cmp.Or(at.URI, t.src)
+		return at, ok
+	}
+}
+
 // Announces reports whether Announce changes any reads: if some page takes so much of the cache that its cells are
 // copied.
 func (t *Table) Announces() bool { return t.table != nil && t.table.IsHeavy(t.pageBytes) }

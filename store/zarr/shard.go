@@ -134,6 +134,9 @@ func (a *objects) readIndex(ctx context.Context, uri string, inside []int64) (*s
 		x.at, err = a.shards[level].read(ctx, file, span.Off, span.Len)
 		return x, err
 	}
+	if size := a.shardBytes(); source.SpansOf(ctx) != nil && size <= maxWhole {
+		ctx = source.WithWhole(ctx, size+size/8+64<<10) // all of it is needed soon
+	}
 	object, err := a.Opener().Open(ctx, uri)
 	if arrays.Missing(err) {
 		return &shardIndex{absent: true}, nil
@@ -153,6 +156,19 @@ func (a *objects) readIndex(ctx context.Context, uri string, inside []int64) (*s
 	}
 	index.at, err = a.shards[0].read(ctx, reader, 0, object.Size())
 	return index, err
+}
+
+// maxWhole bounds the shards that are read as they are opened, decoded bytes.
+const maxWhole = 4 << 20
+
+// shardBytes returns the bytes of the chunks of a shard, decoded; more than maxWhole for large ones.
+func (a *objects) shardBytes() int64 {
+	chunks := arrays.Cells(a.shards[0].grid, maxWhole)
+	cells := arrays.Cells(a.shards[0].inner, maxWhole)
+	if chunks < 0 || cells < 0 || chunks > maxWhole/max(cells, 1) {
+		return math.MaxInt64
+	}
+	return chunks * cells * int64(a.DType.Size())
 }
 
 // Prepare implements arrays.Chunks.

@@ -67,6 +67,17 @@ func (f *File) locate(ctx context.Context, c *chunk) (err error) {
 	return err
 }
 
+// Extent returns the bytes of the page that holds the value in a row of a column; 0 if its length is not known.
+func (f *File) Extent(ctx context.Context, leaf int, row int64) (off, n int64, err error) {
+	group, in := f.Group(row)
+	chunk, err := f.open(ctx, leaf, group)
+	if err != nil {
+		return 0, 0, err
+	}
+	page := chunk.pages.Pages[chunk.pages.Find(in)]
+	return page.Off, int64(page.Len), nil
+}
+
 // Value returns the values that hold the one in a row of a column without lists, and which of them it is.
 func (f *File) Value(ctx context.Context, leaf int, row int64) (v *parquet.Values, i int, err error) {
 	group, in := f.Group(row)

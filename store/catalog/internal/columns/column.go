@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/paged"
 	"github.com/chaski-eo/chaski/format/tables/texts"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Column is a column of a table.
@@ -42,6 +43,13 @@ func (c *Stored) PageBytes(ctx context.Context) (int64, error) {
 	first := &c.leaves[0]
 	most, err := first.LargestPage(ctx, first.number)
 	return most, fault.WithFile(err, first.Name)
+}
+
+// Extent returns the bytes of the file with the value of a row. ok is false if they are not known.
+func (c *Stored) Extent(ctx context.Context, row int64) (file string, at source.Range, ok bool) {
+	leaf, in := c.place(row)
+	off, n, err := leaf.Extent(ctx, leaf.number, in)
+	return leaf.Name, source.Range{Off: off, Len: n}, err == nil && n > 0
 }
 
 // Announce says that the cell of a row is read soon, after those that were announced before, until the caller calls
