@@ -66,6 +66,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string) error {
 		if grid := asset.Index.Grid; grid != nil {
 			d.together = max(d.together, grid.Array.Together())
 		}
+		pixels.SetPhysical(&compiled, &asset)
 		if compiled.BandNames != nil {
 			if compiled.Bands, err = d.names.pick(ctx, &compiled, asset); err != nil {
 				return rows.InField(compiled.Name, err)

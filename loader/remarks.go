@@ -36,6 +36,8 @@ var remarkKinds = []remarkKind{
 	{says: "physical is true, and the first file has no scales and offsets, as SCALE and OFFSET of GDAL: its values " +
 		"are as stored. Columns with them, also raster:bands of STAC, are scale and offset of the field",
 		field: unscaled},
+	{says: "the files have scales and offsets: pixels are as stored, and physical=True makes physical values of them",
+		field: scaled},
 	{says: "dims is given, which is of arrays: files of other formats have their own axes", field: undimmed},
 	{says: "the files have nodata values of all bands together (NODATA_VALUES, or a transparent colour): such " +
 		"pixels are read as valid ones; 'gdal_translate -mask mask IN OUT.tif' makes a mask of them", field: joint},
@@ -112,8 +114,16 @@ func unheld(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 
 func unscaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 	scaled := func(a catalog.Asset) bool { return a.Index.Physical != nil }
-	if !field.Physical || field.Scale != nil || field.Offset != nil || scaled(*first) ||
+	if !field.IsPhysical() || field.Scale != nil || field.Offset != nil || scaled(*first) ||
 		slices.ContainsFunc(first.Parts, scaled) {
+		return ""
+	}
+	return field.Name
+}
+
+// scaled names a field of files whose scales are not applied, where the spec does not say so.
+func scaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
+	if !field.MayBePhysical() || field.Normalize != nil || first.Index.Physical == nil {
 		return ""
 	}
 	return field.Name

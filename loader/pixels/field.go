@@ -233,6 +233,15 @@ func (c *Converters) Get(x *chunk.Index, p *PickedBands) (*einops.Converter, err
 	return made, nil
 }
 
+// SetPhysical decides whether a field whose first raster is given has physical values, where the spec does not say it:
+// arrays that have scales and offsets do, as xarray decodes them.
+func SetPhysical(f *spec.Field, first *catalog.Asset) {
+	scaled := func(a catalog.Asset) bool { return a.Index.Grid != nil && a.Index.Physical != nil }
+	if f.MayBePhysical() && (scaled(*first) || slices.ContainsFunc(first.Parts, scaled)) {
+		f.Physical = new(true)
+	}
+}
+
 // newRaster is NewRaster of a field without colours.
 func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0 ||
@@ -240,7 +249,7 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}, variants: new(variants)}
 	if field.palette = x.Classes; f.DType == spec.Auto {
 		_, labels := LabelNoData(&f, x)
-		if f.DType = "float32"; x.Classes && f.Normalize == nil && !f.Physical || labels && x.DType.Size() == 1 {
+		if f.DType = "float32"; x.Classes && f.Normalize == nil && !f.IsPhysical() || labels && x.DType.Size() == 1 {
 			f.DType = "native"
 		}
 		field.Field.DType = f.DType
@@ -279,7 +288,7 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 // LabelNoData returns the nodata value of a field that may be labels, if the spec does not say what becomes of it: the
 // file has one band of integers, the dtype is auto, and the value is not 0, which it would become in floats.
 func LabelNoData(f *spec.Field, x *chunk.Index) (nodata float64, ok bool) {
-	if f.DType != spec.Auto || f.Stacked() || f.Fill != nil || f.LUT != nil || f.Normalize != nil || f.Physical ||
+	if f.DType != spec.Auto || f.Stacked() || f.Fill != nil || f.LUT != nil || f.Normalize != nil || f.IsPhysical() ||
 		x.DataBands() != 1 || !x.DType.Integer() || x.Mask != nil && f.NoData == nil {
 		return 0, false
 	}
@@ -391,7 +400,7 @@ func (r *Raster) setArithmetic() error {
 		return err
 	}
 	r.Final.Base, r.Final.Said, r.Final.NaN = conv, nodata, r.MissNaN()
-	r.Final.Nodata, r.Final.Physical = conv.FillNoData || r.Validity != "", r.Physical
+	r.Final.Nodata, r.Final.Physical = conv.FillNoData || r.Validity != "", r.IsPhysical()
 	// A native payload keeps its samples as stored: the mask sent with it says where the receiver must
 	// fill. So nodata is looked for here, but not filled.
 	r.Wire.Base = einops.Convert{From: r.Native, To: r.Native}
@@ -475,7 +484,7 @@ func (r *Raster) timed() bool { return r.Steps > 0 || r.TimeAxis }
 // of several bands that needs a band axis in the layout, because the receiver must know the band of each value.
 func (r *Raster) WireNative(p *einops.Plan) bool {
 	return r.Native.Components() == 1 && r.Native.Size() < r.To.Size() && r.Validity == "" && r.LUT == nil &&
-		!r.Physical && !r.Final.Base.Checked && (p.BandAxis() >= 0 || len(r.Scale) <= 1)
+		!r.IsPhysical() && !r.Final.Base.Checked && (p.BandAxis() >= 0 || len(r.Scale) <= 1)
 }
 
 // SameArithmetic reports whether r and o convert native payloads alike, so one Convert serves both.
@@ -507,7 +516,7 @@ func (r *Raster) Expect(a *catalog.Asset) {
 
 // ReadLegend sets the legend of a field, unless its numbers differ from the numbers of the file.
 func (r *Raster) ReadLegend(ctx context.Context, o source.Opener, a catalog.Asset) {
-	if r.LUT == nil && r.Normalize == nil && !r.Physical {
+	if r.LUT == nil && r.Normalize == nil && !r.IsPhysical() {
 		r.Legend = Legend(ctx, o, a)
 	}
 }

@@ -186,7 +186,7 @@ func TestNativePayloads(t *testing.T) {
 		"as large":         {func(*spec.Field) {}, chunk.Float32, false, false},
 		"larger":           {func(*spec.Field) {}, chunk.Float64, false, false},
 		"validity":         {func(f *spec.Field) { f.Validity = "v" }, chunk.Uint8, false, true},
-		"physical":         {func(f *spec.Field) { f.Physical = true }, chunk.Uint8, false, true},
+		"physical":         {func(f *spec.Field) { f.Physical = new(true) }, chunk.Uint8, false, true},
 		"no axis of bands": {func(f *spec.Field) { f.Layout = "n (b y) x" }, chunk.Uint8, false, true},
 		"bands first":      {func(f *spec.Field) { f.Layout = "b n y x" }, chunk.Uint8, true, true},
 		"one scale": {func(f *spec.Field) { f.Layout, f.Normalize = "n (b y) x", normal(spec.Values{1}, nil) },

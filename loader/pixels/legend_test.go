@@ -167,7 +167,7 @@ func TestLegendsOfFiles(t *testing.T) {
 			!slices.Equal(got.Names, want.Names) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
-		for hasLegend, field := range map[bool]spec.Field{true: {}, false: {Physical: true}} {
+		for hasLegend, field := range map[bool]spec.Field{true: {}, false: {Physical: new(true)}} {
 			r := pixels.Raster{Field: field}
 			if r.ReadLegend(t.Context(), o.Opener, a); len(r.Legend.Palette) > 0 != (hasLegend && want.Palette != nil) {
 				t.Errorf("%s, a field with physical values %t: %q", name, !hasLegend, r.Legend)

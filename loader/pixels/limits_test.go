@@ -123,7 +123,7 @@ func TestAutomaticDTypes(t *testing.T) {
 		x := small(chunk.Uint16, 0)
 		x.Bands, x.Classes = 1, classes
 		for name, field := range map[string]spec.Field{
-			"": {}, "normalize": {Normalize: &one}, "physical": {Physical: true},
+			"": {}, "normalize": {Normalize: &one}, "physical": {Physical: new(true)},
 		} {
 			field.DType, field.Layout = spec.Auto, spec.DefaultLayout
 			want, dtype := chunk.Float32, "float32"

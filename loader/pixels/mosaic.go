@@ -192,7 +192,7 @@ func (r *Raster) copies(x *chunk.Index, in chunk.Box, last bool) bool {
 	}
 	whole, mask := !r.raw.Miss(x), x.Masking()
 	switch {
-	case r.Physical: // Normalize rounds otherwise in one step than after physical values
+	case r.IsPhysical(): // Normalize rounds otherwise in one step than after physical values
 		return false
 	case !whole && !last, mask != nil && !r.Final.Nodata:
 		return false

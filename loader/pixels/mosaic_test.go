@@ -94,7 +94,7 @@ func TestScenesThatAreCopied(t *testing.T) {
 			if blends {
 				field.DType, field.Resample = "float32", spec.Bilinear
 			}
-			if field.Physical = physical && blends; has(3) {
+			if field.Physical = new(physical && blends); has(3) {
 				field.Fill = &fill
 			}
 			if has(4) {
@@ -116,7 +116,7 @@ func TestScenesThatAreCopied(t *testing.T) {
 			// NaN is a missing pixel if there is a fill or a validity tensor, and no mask.
 			whole := !has(5) && !has(6) && (dtype != chunk.Float32 && dtype != chunk.Float64 || !has(3) && !has(4))
 			marks := blends || has(3) || has(4)
-			want := !field.Physical && (whole || last) && (!has(6) || marks) && (exact || !blends)
+			want := !field.IsPhysical() && (whole || last) && (!has(6) || marks) && (exact || !blends)
 			boxes := []chunk.Box{{Y1: 2, X1: 3}, {Y0: 1, Y1: 2, X1: 3}, {Y1: 2, X0: 1, X1: 3},
 				{Y1: 1, X1: 3}, {Y1: 2, X1: 2}, {Y0: 1, X0: 1, Y1: 3, X1: 4}}
 			for _, in := range boxes {

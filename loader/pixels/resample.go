@@ -82,11 +82,11 @@ func (r *Raster) setResample() error {
 			r.raw.Said = append(r.raw.Said, r.Final.Said[j])
 		}
 	}
-	if !r.Blends && !r.Physical {
+	if !r.Blends && !r.IsPhysical() {
 		return nil
 	}
 	// Files may have other scales, so physical values are what samples of several have in common.
-	r.raw.Base.To, r.raw.Physical = chunk.Float32, r.Physical
+	r.raw.Base.To, r.raw.Physical = chunk.Float32, r.IsPhysical()
 	convert := r.Final.Base
 	convert.From = chunk.Float32
 	var err error

@@ -345,7 +345,7 @@ func drawField(t *rapid.T, x *chunk.Index, way string) (*Raster, error) {
 		if bands == 0 {
 			bands = x.DataBands()
 		}
-		field.Physical = rapid.Bool().Draw(t, "physical")
+		field.Physical = new(rapid.Bool().Draw(t, "physical"))
 		if rapid.Bool().Draw(t, "normalizes") {
 			n := rapid.SampledFrom([]int{1, bands}).Draw(t, "numbers of bands")
 			normalize := &spec.Normalize{Scale: rapid.SliceOfN(dyadics, n, n).Draw(t, "scale"),
@@ -361,7 +361,7 @@ func drawField(t *rapid.T, x *chunk.Index, way string) (*Raster, error) {
 
 // physical returns the physical value of a sample of a plane of an image, if the field asks for it.
 func physical(f *Raster, x *chunk.Index, plane int, value float64) float64 {
-	if !f.Physical || len(x.Physical) == 0 {
+	if !f.IsPhysical() || len(x.Physical) == 0 {
 		return value
 	}
 	linear := x.Physical[min(plane%x.StepBands(), len(x.Physical)-1)]

@@ -115,9 +115,10 @@ type Field struct {
 	LUT *LUT `json:"lut,omitempty"`
 	// Physical makes physical values of stored pixels, before Normalize: sample*scale + offset, by the scales and
 	// offsets that each file has of its bands (SCALE and OFFSET of GDAL in TIFF and rumi files, scale_factor and
-	// add_offset in Zarr); bands without them keep their samples. DType must be a float, or "auto". NoData and masks
-	// are of stored pixels.
-	Physical bool `json:"physical,omitempty" role:"makes,raster"`
+	// add_offset in Zarr, HDF5 and NetCDF); bands without them keep their samples. DType must be a float, or "auto".
+	// NoData and masks are of stored pixels. Default: true for arrays that say what their values are, as xarray decodes
+	// them, if DType and LUT allow it; false for other rasters.
+	Physical *bool `json:"physical,omitempty" role:"makes,raster"`
 	// Scale and Offset are columns of numbers of the source, for Physical values by row in place of the files' own:
 	// one for all bands of a file, or one for each. Of Columns or Patterns it may be one for each raster. JSON
 	// may have one name. They make Physical true.
@@ -344,8 +345,23 @@ func (f Field) Validate() error {
 // Axes returns what the field says of the axes of its files.
 func (f *Field) Axes() chunk.Axes { return chunk.Axes{Pages: f.Pages, Dims: f.Dims} }
 
-// isPhysical reports whether the field has physical values: Physical is true, or columns have scales or offsets.
-func (f *Field) isPhysical() bool { return f.Physical || f.Scale != nil || f.Offset != nil }
+// IsPhysical reports whether the spec gives the field physical values: Physical is true, or columns have scales or
+// offsets.
+func (f *Field) IsPhysical() bool {
+	return f.Physical != nil && *f.Physical || f.Scale != nil || f.Offset != nil
+}
+
+// setPhysical makes Physical true where columns have scales or offsets.
+func (f *Field) setPhysical() {
+	if f.IsPhysical() {
+		f.Physical = new(true)
+	}
+}
+
+// MayBePhysical reports whether physical values of arrays are the default of the field.
+func (f *Field) MayBePhysical() bool {
+	return f.Physical == nil && f.LUT == nil && slices.Contains(floatDTypes, f.DType)
+}
 
 // validatePhysical checks that the field can have physical values, if it does.
 func (f *Field) validatePhysical() error {
@@ -355,10 +371,10 @@ func (f *Field) validatePhysical() error {
 		}
 	}
 	switch {
-	case f.Physical && !slices.Contains(floatDTypes, f.DType):
+	case f.IsPhysical() && !slices.Contains(floatDTypes, f.DType):
 		return fmt.Errorf("physical is true, and dtype is %q: it must be one of %s", f.DType,
 			strings.Join(floatDTypes, ", "))
-	case f.Physical && f.LUT != nil:
+	case f.IsPhysical() && f.LUT != nil:
 		return errors.New("physical is true, and lut is given: lut replaces stored pixels")
 	}
 	return nil

@@ -49,7 +49,7 @@ func TestShortForms(t *testing.T) {
 		// A method is for the fields that have statistics; numbers are for all but those that are as stored.
 		{`"defaults": {"dtype": "float32", "normalize": "mean_std"}, ` + formStats + `, "fields": {
 			"image": {"bands": ["N"]}, "mask": "m", "off": {"normalize": false}}`,
-			`"fields": [{"name": "image", "band_names": ["N"], "dtype": "float32",
+			`"fields": [{"name": "image", "band_names": ["N"], "dtype": "float32", "physical": false,
 			"normalize": {"scale": [1], "offset": [-6]}}, {"name": "mask", "column": "m", "dtype": "float32"},
 			{"name": "off", "dtype": "float32"}]`},
 		{`"defaults": {"dtype": "float32", "normalize": {"scale": 2}}, "fields": {
@@ -58,7 +58,7 @@ func TestShortForms(t *testing.T) {
 			{"name": "b", "kind": "array", "dtype": "int64"}, {"name": "c", "kind": "class"},
 			{"name": "v", "vector": {"path": "a"}}]`},
 		{formStats + `, "fields": {"image": {"dtype": "float32", "normalize": "percentile", "bands": [1]}}`,
-			`"fields": [{"name": "image", "dtype": "float32", "bands": [1],
+			`"fields": [{"name": "image", "dtype": "float32", "bands": [1], "physical": false,
 			"normalize": {"scale": [0.5], "offset": [-1], "clip": [0, 1]}}]`},
 	} {
 		if short, long := parsed(t, `"source": "d", `+c[0]), parsed(t, `"source": "d", `+c[1]); short != long {
@@ -73,7 +73,7 @@ func TestShortFormsOfSources(t *testing.T) {
 		"fields": {"image": {}}, "sources": [{"source": "a", "fields": {"image": "x/{id}.tif"}}, {"sources": [
 		{"source": "b", "fields": {"image": {"bands": ["N"], "normalize": "min_max", "pad": true}}}]}]`)
 	long := parsed(t, `"fields": [{"name": "image", "dtype": "float32", "fill": 1,
-		"normalize": {"scale": [0.5, 1], "offset": [-2, -6]}}],
+		"physical": false, "normalize": {"scale": [0.5, 1], "offset": [-2, -6]}}],
 		"sources": [{"source": "a", "fields": [{"name": "image", "pattern": "x/{id}.tif"}]}, {"sources": [{"source": "b",
 		"fields": [{"name": "image", "band_names": ["N"], "normalize": {"scale": [0.25], "offset": [-0.5]},
 		"pad": true}]}]}]`)

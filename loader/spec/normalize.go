@@ -69,7 +69,10 @@ func (n *Normalize) ofStats(f *Field) (*Normalize, error) {
 		}
 		return nil, within("stats", err)
 	}
-	if physical := f.isPhysical(); s.Physical != physical {
+	if f.Physical == nil { // the statistics say of which values they are
+		f.Physical = new(s.Physical)
+	}
+	if physical := f.IsPhysical(); s.Physical != physical {
 		return nil, fmt.Errorf("physical is %t, and of the field that stats measured it is %t", physical, s.Physical)
 	}
 	out, err := NormalizeByStats(&s, n.Method, f.Bands, f.BandNames)

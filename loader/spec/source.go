@@ -338,5 +338,5 @@ func (f *Field) override(o *Field) {
 			members[name].Set(value)
 		}
 	}
-	f.Physical = f.isPhysical()
+	f.setPhysical()
 }

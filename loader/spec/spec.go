@@ -149,7 +149,7 @@ func (s Spec) WithDefaults() Spec {
 			continue
 		}
 		field.DType = cmp.Or(field.DType, "native")
-		field.Physical = field.isPhysical()
+		field.setPhysical()
 		if field.Classes != nil {
 			field.Kind = cmp.Or(field.Kind, ClassField)
 		}

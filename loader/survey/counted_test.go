@@ -209,7 +209,7 @@ func TestStatsOfPhysicalValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Fields = []loader.Field{{Name: "image", DType: "float32", Physical: true}}
+	s.Fields = []loader.Field{{Name: "image", DType: "float32", Physical: new(true)}}
 	physical, err := survey.Stats(t.Context(), s, loader.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -56,7 +56,7 @@ func TestNoDataOfFiles(t *testing.T) {
 	const scale = `<GDALMetadata><Item name="SCALE" sample="0" role="scale">0.5</Item></GDALMetadata>`
 	writeRaster(t, path, tog.Options{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8, NoData: "10", GDALMetadata: scale},
 		append(half(10, 20)[:192], half(30, 30)[:64]...))
-	if got := meansOf(t, path, spec.Field{DType: "float32", Physical: true}); !slices.Equal(got, []float64{12.5}) {
+	if got := meansOf(t, path, spec.Field{DType: "float32", Physical: new(true)}); !slices.Equal(got, []float64{12.5}) {
 		t.Errorf("the mean of 10 and 15, which 10 is nodata of before it is scaled: %v", got)
 	}
 	wide := filepath.Join(dir, "wide", "a.tif")

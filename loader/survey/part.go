@@ -68,6 +68,8 @@ type Part struct {
 type PartField struct {
 	Name  string   `json:"name"`
 	Bands []string `json:"bands"` // the band descriptions of the first file; nil if it has none
+	// Physical says that they are of physical values.
+	Physical bool `json:"physical,omitempty"`
 	// Stats are the statistics of each dtype: of the first raster, and then of the others in the order of dtypes.
 	Stats []*moments.Field `json:"-"`
 	// State and States are the first of Stats and the others as bytes (moments.Field.AppendState), while written or
@@ -238,6 +240,7 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 			whole.DType = report.DType // of a stack, the dtype of its first raster
 		}
 		whole.Bands = append(whole.Bands, report.Bands...)
+		whole.Physical = whole.Physical || field.Physical
 		made.Fields[field.Name] = whole
 	}
 	for _, field := range fields {
@@ -270,7 +273,7 @@ func mapped(field *spec.Field, dtype chunk.DType, band *stats.Band) map[int64]in
 // picked returns the report of the bands that a field picks.
 func picked(whole stats.FieldReport, field *spec.Field) stats.FieldReport {
 	bands := whole.Bands
-	whole.Physical = field.Physical
+	whole.Physical = whole.Physical || field.IsPhysical()
 	if field.Bands != nil || field.BandNames != nil {
 		whole.Picked, whole.Bands = true, nil
 	}

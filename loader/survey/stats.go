@@ -95,7 +95,7 @@ func measure(
 	out := &Part{}
 	for k, raster := range made.rasters {
 		out.Fields = append(out.Fields, PartField{Name: sp.Fields[raster.field].Name, Bands: raster.names,
-			Stats: []*moments.Field{total[k]}})
+			Physical: raster.described.field.IsPhysical(), Stats: []*moments.Field{total[k]}})
 	}
 	// Each worker has accumulators of its own, so samples need no lock.
 	var parts [][]dtypeStats
@@ -151,13 +151,14 @@ func (p *pass) fields(ctx context.Context, selected []uint32) ([]*moments.Field,
 	}
 	for k, i := range p.columns {
 		given, before := &p.spec.Fields[i], 0
+		pixels.SetPhysical(given, &first[k].Asset)
 		if _, err := rows.CheckTimes(ctx, p.table, i, given, &first[k].Asset); err != nil {
 			return nil, err
 		}
 		for part, asset := range rastersOf(first[k].Asset) {
 			p.remote = p.remote || asset.Remote()
 			dtype := asset.Index.DType
-			if given.Physical {
+			if given.IsPhysical() {
 				dtype = chunk.Float32
 			}
 			field, err := moments.NewField(dtype, measuredBands(given, asset.Index))
@@ -255,7 +256,7 @@ func (p *pass) raster(ctx context.Context, r *pixels.Reader, from *rasterOf, a c
 		return a.Fault(fault.New(fault.Unsupported, "asset", "it has %d bands: other rasters of the field %q have %d",
 			bands, p.spec.Fields[from.field].Name, first.Bands()))
 	}
-	physical := from.described.field.Physical
+	physical := from.described.field.IsPhysical()
 	dtype := index.DType
 	if physical {
 		dtype = from.measured
@@ -311,7 +312,7 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 	dtype := to.field.DType()
 	size := dtype.Size()
 	convs := &pixels.Converters{Base: einops.Convert{From: index.DType, To: dtype}, Nodata: true,
-		Physical: from.described.field.Physical}
+		Physical: from.described.field.IsPhysical()}
 	if from.missing != nil {
 		convs.Said = make([][]float64, index.Bands)
 		for b := range convs.Said {

@@ -186,7 +186,9 @@ def test_neighbours_of_a_block_are_one_request(stores, binary, kind) -> None:
     with web(stores) as (url, asked), chaski.load(f"{url}/{name}", **options) as loader:
         spec = stores / "spec.json"
         spec.write_text(json.dumps(loader.spec))
-        said = subprocess.run([str(binary), "plan", "--json", spec], capture_output=True, check=True)
+        said = subprocess.run(
+            [str(binary), "plan", "--json", spec], capture_output=True, check=True
+        )
         planned = json.loads(said.stdout)
         asked.clear()
         far = [batch["image"].copy() for batch in nonempty(loader)]

@@ -46,9 +46,7 @@ def judge(store: cf_worlds.Store) -> None:
         )
         want, there = image_of(store, said)
     fields: dict[str, Any] = {
-        "image": chaski.Field(
-            column="image", physical=True, validity="ok", layout="n b y x", dtype="float32"
-        )
+        "image": chaski.Field(column="image", validity="ok", layout="n b y x", dtype="float32")
     }
     for name in store.labels:
         kind = {"text": "text", "chars": "text"}.get(name, "number")
@@ -100,6 +98,30 @@ def judge_place(store: cf_worlds.Store, geo: Any, said: xarray.Dataset) -> None:
     assert int(geo["epsg"][0]) == store.epsg
     np.testing.assert_allclose(t[0] + t[1] * (np.arange(len(x)) + 0.5), x, atol=abs(t[1]) * 0.06)
     np.testing.assert_allclose(t[3] + t[5] * (np.arange(len(y)) + 0.5), y, atol=abs(t[5]) * 0.06)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_packed_images_are_decoded_unless_counts_are_asked_for(tmp_path: Path, suffix: str) -> None:
+    counts = np.random.default_rng(1).integers(0, 99, (4, 8, 8)).astype("i2")
+    image = xarray.DataArray(counts * 0.25 + 280, dims=("sample", "y", "x"))
+    packed = {"dtype": "i2", "scale_factor": 0.25, "add_offset": 280.0}
+    path = tmp_path / f"a{suffix}"
+    made = xarray.Dataset({"image": image})
+    (made.to_zarr if suffix == ".zarr" else made.to_netcdf)(path, encoding={"image": packed})
+
+    def first(**field: Any) -> np.ndarray:
+        fields = {"image": chaski.Field(column="image", **field)}
+        with chaski.load(path, batch_size=4, shuffle=False, fields=fields) as loader:
+            return next(iter(loader))["image"][:, 0].copy()
+
+    np.testing.assert_allclose(first(), image.values, rtol=1e-6)
+    for stored in ({"physical": False}, {"dtype": "native"}, {"dtype": "int64"}):
+        np.testing.assert_array_equal(first(**stored), counts)
+    said = chaski.stats(path, fields={"image": chaski.Field(column="image")})
+    assert said.mean() == pytest.approx([image.values.mean()], rel=1e-6)
+    fields = {"image": chaski.Field(column="image", normalize="mean_std")}
+    with chaski.load(path, batch_size=4, fields=fields, stats=said) as loader:
+        assert next(iter(loader))["image"].mean() == pytest.approx(0, abs=1e-5)
 
 
 @pytest.mark.parametrize("first", range(0, STORES, SHARE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -183,7 +184,11 @@ def test_statistics(source, tmp_path):
         y = next(iter(loader))["image"]
     assert np.nanmean(y, axis=(0, 2, 3)) == pytest.approx(0, abs=1e-5)
     assert np.nanstd(y, axis=(0, 2, 3)) == pytest.approx(1, abs=1e-5)
-    stored = {"image": chaski.Field(bands=["red", "swir"], normalize="mean_std")}
+    # A field that does not say it has the values that were measured.
+    unsaid = {"image": chaski.Field(bands=["red", "swir"], normalize="mean_std", fill=np.nan)}
+    with chaski.load(source, batch_size=2, fields=unsaid, stats=got) as loader:
+        np.testing.assert_array_equal(next(iter(loader))["image"], y)
+    stored = {"image": dataclasses.replace(unsaid["image"], physical=False)}
     with pytest.raises(
         chaski.SpecError, match="physical is false, and of the field that stats measured it is true"
     ):

@@ -240,8 +240,10 @@ class Field(Argument):
             number.
         physical: makes physical values of stored pixels, before `normalize`: sample*scale + offset,
             by the scales and offsets that each file has of its bands (SCALE and OFFSET of GDAL in
-            TIFF and rumi files, scale_factor and add_offset in Zarr); bands without them keep their
-            samples. `dtype` must be a float, or "auto". `nodata` and masks are of stored pixels.
+            TIFF and rumi files, scale_factor and add_offset in Zarr, HDF5 and NetCDF); bands
+            without them keep their samples. `dtype` must be a float, or "auto". `nodata` and masks
+            are of stored pixels. Default: True for arrays that have such attributes, as xarray
+            decodes them, if `dtype` and `lut` allow it; False for other rasters.
         scale: columns with scales of the row, as `offset` has offsets: `physical` values by these
             in place of those of the file. One for all bands of a file, or one for each; with
             `columns` or `patterns` it may be one for each raster. Without one, a file's own counts.
