@@ -203,3 +203,22 @@ def test_windows_of_time_in_an_array(tmp_path) -> None:
 def test_a_path_that_leads_nowhere(data, path, says) -> None:
     with pytest.raises(chaski.Error, match=says):
         read(f"{data}/{path}", fields={"image": "file"})
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_images_of_two_files_with_other_ids_are_no_pairs(tmp_path, same) -> None:
+    """Files of n images pair by place, unless an array id says that the places differ."""
+    h5py = pytest.importorskip("h5py")
+    a = np.arange(3, dtype="u1")[:, None, None] * np.ones((1, 4, 4), "u1")
+    for folder, names in (("a", [b"x", b"y", b"z"]), ("b", [b"x", b"y", b"z"])):
+        (tmp_path / folder).mkdir()
+        with h5py.File(tmp_path / folder / "1.h5", "w") as f:
+            f["image"] = a
+            f["id"] = np.array(names if same or folder == "a" else names[::-1])
+    fields: dict[str, Any] = {k: Field(pattern=f"{k}/{{id}}.h5::image", dims="n y x") for k in "ab"}
+    if same:
+        for k, g in nonempty(enumerate(read(tmp_path, fields=fields))):
+            assert int(g["a"][0, 0, 0]) == int(g["b"][0, 0, 0]) == k
+        return
+    with pytest.raises(chaski.UnsupportedError, match=r"image 0 is \"z\", and \"x\" of .*tables="):
+        read(tmp_path, fields=fields)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"strconv"
 
@@ -288,6 +289,7 @@ func (t *Table) hasN(ctx context.Context) (bool, error) {
 // imagesOf returns how many images the stores of a sample have.
 func (t *Table) imagesOf(ctx context.Context, row int64) (int64, error) {
 	count, first := int64(1), ""
+	var ids store.Labels
 	for _, i := range t.stores {
 		asset, err := t.file(ctx, i, row)
 		if err != nil {
@@ -303,10 +305,52 @@ func (t *Table) imagesOf(ctx context.Context, row int64) (int64, error) {
 			return 0, fault.WithFile(fault.New(fault.Unsupported, "dimensions",
 				"%d images along n, %d in %s", raster.Len(), count, first), asset.URI)
 		default:
+			others, err := t.idsOf(ctx, asset.URI)
+			if err != nil {
+				return 0, err
+			}
+			if err := sameIDs(ids, others, first, asset.URI); err != nil {
+				return 0, err
+			}
+			if ids == nil {
+				ids = others
+			}
 			count, first = raster.Len(), asset.URI
 		}
 	}
 	return count, nil
+}
+
+// idsOf returns the array idArray of the store of an array, with a value for each image along n, or nil without one.
+func (t *Table) idsOf(ctx context.Context, uri string) (store.Labels, error) {
+	file, _, _ := storeOf(uri)
+	group, err := openStore(ctx, t.opener, file, t.maxChunk)
+	if err != nil || !group.IsLabel(ctx, idArray) {
+		return nil, ctx.Err()
+	}
+	ids, err := group.Labels(ctx, idArray)
+	if err != nil {
+		return nil, ctx.Err() // nobody asked for it
+	}
+	return ids, nil
+}
+
+// idArray is the array of a store that names its images.
+const idArray = "id"
+
+// sameIDs returns an error about stores whose images would be pairs by their places along n, but have other ids there.
+func sameIDs(a, b store.Labels, first, other string) error {
+	if a == nil || b == nil || a.Len() != b.Len() {
+		return nil
+	}
+	for i := range a.Len() {
+		if was, is := a.Value(i).In(a.Kind()), b.Value(i).In(b.Kind()); was != is {
+			return fault.WithFile(fault.New(fault.Unsupported, "array "+idArray, "image %d is %.64q, and %.64q of %s: "+
+				"images of both files are in another order: join one of them by its ids, as in tables={%q: %q}", i, is, was,
+				first, path.Base(other), idArray), other)
+		}
+	}
+	return nil
 }
 
 // repeat makes as many samples of each sample as counts says, of one image each.
