@@ -557,7 +557,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			`clip, column, columns, dims, dtype, fill, grid, ground, gsd, kind, layout, lut, match, match_days, ` +
 			`missing, ` +
 			`name, nodata, normalize, offset, pad, pages, pattern, patterns, physical, resample, scale, scenes, ` +
-			`sizes, times, validity, vector, wavelengths`,
+			`sizes, split, times, validity, vector, wavelengths`,
 	} {
 		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != "spec: "+want {
 			t.Errorf("%s: %v, want %s", text, err, want)

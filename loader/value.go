@@ -95,7 +95,7 @@ func (v valueField) severalIn(cell string) string {
 		parts := strings.Split(cell, separator)
 		unknown := func(part string) bool { _, ok := v.classes[strings.TrimSpace(part)]; return !ok }
 		if len(parts) > 1 && !slices.ContainsFunc(parts, unknown) {
-			return fmt.Sprintf(": several need a column of lists, as pandas makes it by .str.split(%q)", separator)
+			return fmt.Sprintf(": several in a text are classes by split=%q", separator)
 		}
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/join"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -37,24 +38,32 @@ func (t *Table) keyColumn(ctx context.Context, name string) (c *Column, keys boo
 // all rasters where the column has the keys of samples, and else of those whose path ends in the value.
 func (t *Table) called(ctx context.Context, c *Column, paths, whole bool,
 	visit func(row int64, key, text string) (enough bool)) error {
+	noPaths := !paths && !whole
 	return c.Scan(ctx, func(row int64, v catalog.Value) error {
 		if v.Null {
 			return nil
 		}
 		key := v.In(c.Kind)
-		enough := visit(row, key, key) || !paths && !whole || t.Array
+		enough := visit(row, key, key) || noPaths
 		for i := 0; i < len(t.Fields) && !enough; i++ {
 			field := &t.Fields[i]
 			if field.Kind != catalog.Raster || field.Value == nil {
 				continue
 			}
 			value, err := field.Value(ctx, row)
+			if t.Array && fault.KindOf(err) == fault.Unsupported { // images of one store have no paths
+				noPaths = true
+				return ctx.Err()
+			}
 			if err != nil {
 				return err
 			}
 			file := string(value.Text)
 			if paths && file != "" && file != key {
 				enough = visit(row, key, file)
+				if holder, _, ok := strings.Cut(file, source.Separator); ok && !enough { // of an array
+					enough = visit(row, key, holder)
+				}
 			}
 			if enough || !whole || file == "" {
 				continue

@@ -172,6 +172,9 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err != nil {
 		return nil, err
 	}
+	if err := table.split(from); err != nil {
+		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
+	}
 	if err := table.scale(ctx, from); err != nil {
 		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 	}
@@ -221,7 +224,7 @@ func moreColumns(src *spec.Source, fields []spec.Field) []string {
 func CatalogSource(field spec.Field) catalog.Source {
 	return catalog.Source{
 		Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
-		Kind: field.Traits().Opens, Label: field.Traits().Metadata, Strings: field.Kind == spec.TextField,
+		Kind: field.Traits().Opens, Label: field.Traits().Metadata, Strings: field.Kind == spec.TextField || field.Split != "",
 		Beside: field.Vector != nil, Axes: field.Axes(),
 		Optional: field.MayLack() || field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
 	}

@@ -1,10 +1,16 @@
 package rows
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/texts"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -46,4 +52,38 @@ func (s *values) String() string {
 		return fmt.Sprintf("%q, …", list[:maxParts])
 	}
 	return fmt.Sprintf("numbers from %s to %s", s.lo.In(s.kind), s.hi.In(s.kind))
+}
+
+// split makes lists of strings of the texts of fields whose strings spec.Field.Split separates.
+func (t *Table) split(fields []spec.Field) error {
+	for i := range fields {
+		separator := fields[i].Split
+		if separator == "" {
+			continue
+		}
+		whole := t.Fields[i]
+		if whole.Kind != catalog.Text {
+			return InField(fields[i].Name, fault.New(fault.Unsupported, "column "+cmp.Or(fields[i].Column, fields[i].Name),
+				"split is for texts, and it holds %ss", whole.Kind))
+		}
+		t.Fields[i].Kind = catalog.Text | catalog.List
+		t.Fields[i].Value = func(ctx context.Context, row int64) (catalog.Value, error) {
+			value, err := whole.Value(ctx, row)
+			if err != nil || value.Null {
+				return value, err
+			}
+			parts := bytes.SplitN(value.Text, []byte(separator), texts.MaxList+1)
+			if len(parts) > texts.MaxList {
+				return value, fault.New(fault.Limit, "column", "a text of over %d strings", texts.MaxList)
+			}
+			for _, part := range parts {
+				if part = bytes.TrimSpace(part); len(part) > 0 {
+					value.List = append(value.List, catalog.Value{Text: part})
+				}
+			}
+			value.Text = nil
+			return value, nil
+		}
+	}
+	return nil
 }

@@ -75,6 +75,9 @@ type Field struct {
 	// the order of their bytes, or its integers in theirs, of all sources together and also of rows that are not
 	// selected, so parts of a split have the same values. The engine fills them in.
 	Classes []string `json:"classes,omitempty" role:"fixed,any"`
+	// Split separates the strings in a text of Column, such as " " of "clear primary", which is then a list of them.
+	// Blanks around them do not count.
+	Split string `json:"split,omitempty" role:"fixed,any"`
 
 	// Bands picks bands by their index from 0, in this order. A band may be repeated. Default: all, which must have the
 	// same names in all files that name them. JSON may have BandNames here, or "position" for ByPosition.

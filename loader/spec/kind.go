@@ -90,6 +90,10 @@ func (f *Field) validateKind() error {
 	if err := f.validateClasses(); err != nil || !traits.Metadata {
 		return err
 	}
+	if f.Split != "" && f.Kind != ClassField && f.Kind != TextField {
+		return fmt.Errorf("split is %q and kind is %q: strings are of kind %q or %q", f.Split, f.Kind, ClassField,
+			TextField)
+	}
 	if f.Pattern != "" && !traits.Paths {
 		return fmt.Errorf("kind is %q and pattern is %q: files hold rasters", f.Kind, f.Pattern)
 	}

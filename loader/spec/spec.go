@@ -150,7 +150,7 @@ func (s Spec) WithDefaults() Spec {
 		}
 		field.DType = cmp.Or(field.DType, "native")
 		field.setPhysical()
-		if field.Classes != nil {
+		if field.Classes != nil || field.Split != "" {
 			field.Kind = cmp.Or(field.Kind, ClassField)
 		}
 	}

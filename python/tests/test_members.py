@@ -222,3 +222,30 @@ def test_images_of_two_files_with_other_ids_are_no_pairs(tmp_path, same) -> None
         return
     with pytest.raises(chaski.UnsupportedError, match=r"image 0 is \"z\", and \"x\" of .*tables="):
         read(tmp_path, fields=fields)
+
+
+@pytest.mark.parametrize("separator", [" ", ";", " | "])
+def test_classes_in_a_text(data, separator) -> None:
+    """A text with several classes is a list of them."""
+    tags = [["clear", "wood"], ["cloudy"], ["wood"], [], ["clear"], ["wood", "clear"], ["x"], ["x"]]
+    table = data / "tags.csv"
+    table.write_text(
+        "file,tags\n" + "".join(f"{k},{separator.join(t)}\n" for k, t in enumerate(tags))
+    )
+    y = Field(column="tags", split=separator, kind="class", missing="fill")
+    got = read(data, fields={"image": "{id}.tif", "y": y}, tables={table: {"file": "id"}})
+    names = sorted({t for row in tags for t in row})
+    assert [g["y"].tolist() for g in got] == [[int(n in t) for n in names] for t in tags]
+
+
+def test_ids_that_are_files_of_arrays(tmp_path) -> None:
+    """An id may be the file, also where a pattern names an array in it."""
+    h5py = pytest.importorskip("h5py")
+    (tmp_path / "img").mkdir()
+    for k in range(4):
+        with h5py.File(tmp_path / f"img/image_{k}.h5", "w") as f:
+            f["img"] = np.full((4, 4), k, "u1")
+    (tmp_path / "list.txt").write_text("img/image_2.h5\nimg/image_0.h5\n")
+    fields = {"image": Field(pattern="img/image_{id}.h5::img", dims="y x")}
+    got = read(tmp_path, fields=fields, rows=Rows(ids=tmp_path / "list.txt"))
+    assert [int(g["image"][0, 0, 0]) for g in got] == [0, 2]

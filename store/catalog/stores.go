@@ -346,8 +346,8 @@ func sameIDs(a, b store.Labels, first, other string) error {
 	for i := range a.Len() {
 		if was, is := a.Value(i).In(a.Kind()), b.Value(i).In(b.Kind()); was != is {
 			return fault.WithFile(fault.New(fault.Unsupported, "array "+idArray, "image %d is %.64q, and %.64q of %s: "+
-				"images of both files are in another order: join one of them by its ids, as in tables={%q: %q}", i, is, was,
-				first, path.Base(other), idArray), other)
+				"images of both files are in another order: join one of them by its ids, as in tables={%q: %q}",
+				i, is, was, first, path.Base(other), idArray), other)
 		}
 	}
 	return nil

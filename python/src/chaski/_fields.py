@@ -228,6 +228,8 @@ class Field(Argument):
             their bytes, or its integers in theirs, of all sources together and also of rows that
             are not selected, so that parts of a split have the same values. The engine fills them
             in.
+        split: separates the strings in a text of `column`, such as " " of "clear primary", which is
+            then a list of them. Blanks around them do not count.
         scenes: the paths of the datasets of scenes that the field has rasters in, for windows on
             the ground: labels that lie elsewhere than images, for example. "" is the source of the
             spec. `column`, `pattern` and the like are those of each of them. `ground`.Cover says
@@ -287,6 +289,7 @@ class Field(Argument):
     patterns: Sequence[str] | None = None
     grid: Literal["first"] | float | None = None
     classes: Sequence[str] | Sequence[int] | None = None
+    split: str | None = None
     scenes: Sequence[str] | None = None
     match: Literal["step", "nearest"] | None = None
     match_days: float | None = None
