@@ -131,7 +131,8 @@ func scaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 
 func undimmed(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 	file := magic.Named(first.URI).Class
-	if field.Dims == "" || first.Axes.Dims != "" || first.Member == "" && file != magic.Parquet && !file.Pixels() {
+	if field.Dims == "" || first.Axes.Dims != "" || first.Index.OfArray() ||
+		first.Member == "" && file != magic.Parquet && !file.Pixels() {
 		return ""
 	}
 	return field.Name

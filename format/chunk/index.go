@@ -15,7 +15,9 @@ package chunk
 import (
 	"context"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -28,6 +30,18 @@ type Axes struct {
 	Dims string
 	// AsStored ignores the orientation in a picture's Exif metadata, as GDAL does. Other formats ignore it.
 	AsStored bool
+}
+
+// Plain reports whether the axes are in an order that an index can say: y before x with nothing between, no n, and no t
+// at the end if b is before y. Axes that are not named are.
+func (a *Axes) Plain() bool {
+	names := strings.Fields(a.Dims)
+	if len(names) == 0 {
+		return true
+	}
+	y, x := slices.Index(names, "y"), slices.Index(names, "x")
+	inner := slices.Contains(names[:max(y, 0)], "b") && slices.Contains(names[x+1:], "t")
+	return !slices.Contains(names, "n") && y >= 0 && x == y+1 && !inner
 }
 
 // What the pages of a TIFF are to a reader. Pages are the images that are neither overviews nor masks.

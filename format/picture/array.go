@@ -79,9 +79,7 @@ func checkAxes(names []string, shape []int) error {
 		return fault.New(fault.Unsupported, "array",
 			"dims is %q, and its shape is %d: dims must name each axis", dims, shape)
 	}
-	y, x := slices.Index(names, "y"), slices.Index(names, "x")
-	inner := slices.Contains(names[:max(y, 0)], "b") && slices.Contains(names[x+1:], "t")
-	if slices.Contains(names, "n") || y < 0 || x != y+1 || inner {
+	if axes := (&chunk.Axes{Dims: dims}); !axes.Plain() {
 		return fault.New(fault.Unsupported, "array", "dims is %q: arrays in files have y before x, "+
 			"with nothing between, no n, and no t at the end if b is before y: save numpy.transpose of it", dims)
 	}

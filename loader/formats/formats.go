@@ -21,6 +21,7 @@ import (
 	_ "github.com/chaski-eo/chaski/store/catalog/virtual" // VRT
 	_ "github.com/chaski-eo/chaski/store/hdf5"
 	_ "github.com/chaski-eo/chaski/store/matlab"
+	_ "github.com/chaski-eo/chaski/store/numpy"
 	_ "github.com/chaski-eo/chaski/store/tensors"
 	_ "github.com/chaski-eo/chaski/store/tiledb"
 	_ "github.com/chaski-eo/chaski/store/zarr"

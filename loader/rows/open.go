@@ -331,8 +331,8 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	refusal := ""
 	switch {
 	case src.Dims != "" && !table.HasStores():
-		refusal = "dims of rows is for arrays of Zarr, HDF5 and TileDB, such as (n, y, x, b): write one by h5py, or " +
-			"save a .npy file for each n, whose axes the field's dims says"
+		refusal = "dims of rows is for arrays of Zarr, HDF5 and TileDB, such as (n, y, x, b): of NumPy files " +
+			"the field's dims says them"
 	case src.Timestamp != nil:
 		refusal = "timestamp is for a TileDB array, and this is none"
 	}

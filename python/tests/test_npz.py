@@ -165,10 +165,35 @@ def test_damaged_archives(archives):
     assert refused > 0
 
 
-@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.npz::arr_0"])
-def test_rows_in_one_file_say_the_way(tmp_path, name) -> None:
-    array = np.zeros((5, 16, 16, 3), "u2")
+@pytest.mark.parametrize("name", ["x.npy", "x.npz::arr_0"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_in_one_file(tmp_path, name, order) -> None:
+    """Each n of an array is a sample, in either order of the file."""
+    array = np.random.default_rng(2).integers(0, 9999, (5, 16, 17, 3)).astype("<u2", order=order)
     np.save(tmp_path / "x.npy", array)
     np.savez(tmp_path / "x.npz", array)
-    with pytest.raises(chaski.UnsupportedError, match="h5py, or save a .npy file for each n"):
-        chaski.load(tmp_path / name, batch_size=1, rows=chaski.Rows(dims="n y x b"))
+    options = {"batch_size": 5, "shuffle": False, "pixels": chaski.Pixels(dtype="native")}
+    for how in (
+        {"rows": chaski.Rows(dims="n y x b")},
+        {"fields": {"image": chaski.Field(dims="n y x b")}},
+    ):
+        with chaski.load(tmp_path / name, **options, **how) as loader:
+            (batch,) = list(loader)
+        assert np.array_equal(batch["image"], array.transpose(0, 3, 1, 2))
+
+
+def test_labels_beside_images(tmp_path) -> None:
+    """Arrays (n) are labels of the images (n, y, x) of their file."""
+    array, labels = np.arange(4 * 6 * 5, dtype="u1").reshape(4, 6, 5), np.array([3, 1, 2, 0])
+    np.savez(tmp_path / "x.npz", images=array, labels=labels, short=labels[:3])
+    fields = {
+        "image": chaski.Field(column="images", dims="n y x"),
+        "y": chaski.Field(column="labels"),
+    }
+    with chaski.load(tmp_path / "x.npz", batch_size=4, shuffle=False, fields=fields) as loader:
+        (batch,) = list(loader)
+    assert batch["y"].tolist() == labels.tolist()
+    assert np.array_equal(batch["image"][:, 0], array)
+    fields["y"] = chaski.Field(column="short")
+    with pytest.raises(chaski.UnsupportedError, match="3 values for 4 images"):
+        chaski.load(tmp_path / "x.npz", batch_size=4, fields=fields)

@@ -295,12 +295,15 @@ func (t *Table) asset(ctx context.Context, f *fieldColumns, row int64) (Asset, e
 		text, asset.Size = array, 0
 	}
 	text, array, store := storeOf(text)
+	if array = cmp.Or(array, f.array); !store && t.inArrays(f, text) { // whose name has the array
+		store, array = true, ""
+	}
 	uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, text))
 	if err != nil {
 		return Asset{}, err
 	}
 	if index == nil && store {
-		return OpenStore(ctx, t.opener, uri, f.name, cmp.Or(array, f.array), cmp.Or(f.axes.Dims, t.dims),
+		return OpenStore(ctx, t.opener, uri, f.name, array, cmp.Or(f.axes.Dims, t.dims),
 			t.maxChunk)
 	}
 	if asset.URI = uri; index == nil {

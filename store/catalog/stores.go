@@ -61,6 +61,13 @@ func arrayOf(file, array string) string {
 	return file
 }
 
+// inArrays reports whether a file is a NumPy array whose axes are in an order that only arrays of stores have, or are
+// said of the rows, so it is opened as one.
+func (t *Table) inArrays(f *fieldColumns, name string) bool {
+	said := !f.axes.Plain() || f.axes.Dims == "" && t.dims != ""
+	return said && magic.Named(name) == magic.NPY && store.OfFormat(magic.NPY) != nil
+}
+
 // OpenStore opens an array of a Zarr store, or a group of arrays as bands, as store.Group.Raster picks it for a field.
 // The asset is its first image.
 func OpenStore(ctx context.Context, o source.Opener, uri, field, array, dims string, maxChunk int) (Asset, error) {
@@ -129,7 +136,8 @@ func (t *Table) expand(ctx context.Context, more []string) error {
 			if c.Null {
 				return nil
 			}
-			if _, _, ok := storeOf(string(c.Text)); ok {
+			text := arrayOf(string(c.Text), t.fields[i].array)
+			if _, _, ok := storeOf(text); ok || t.inArrays(&t.fields[i], text) {
 				t.stores = append(t.stores, i)
 			}
 			return errStop
@@ -167,7 +175,8 @@ func (t *Table) expand(ctx context.Context, more []string) error {
 func (t *Table) isLabel(ctx context.Context, l *listing.Listing, s *Source, fields []Source) (string, error) {
 	name, ofPaths := cmp.Or(s.Column, s.Field), slices.Contains(PathColumns, s.Column)
 	switch {
-	case len(l.Paths) == 0 || !IsStore(l.Paths[0]) || s.Kind == Raster || s.Pattern+s.Blob != "" || named(fields, name):
+	case len(l.Paths) == 0 || s.Kind == Raster || s.Pattern+s.Blob != "" || named(fields, name),
+		!IsStore(l.Paths[0]) && magic.Named(l.Paths[0]) != magic.NPZ:
 		return "", nil
 	case s.Label && s.Column != "" && !ofPaths:
 		return name, nil
@@ -234,7 +243,7 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 			if err != nil {
 				return err
 			}
-			file, _, _ := storeOf(string(value.Text))
+			file, _ := fileOf(string(value.Text))
 			uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, file))
 			if err != nil {
 				return err
