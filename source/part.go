@@ -66,8 +66,36 @@ func ArchiveName(file string) string {
 	return p.Name(file)
 }
 
-// TarEnd ends the name of a tar.
-const TarEnd = ".tar"
+// tarEnds end the names of archives that are read as tars are: tars, and databases of LMDB, whose keys are names.
+var tarEnds = [...]string{".tar", ".mdb", ".lmdb"}
+
+// EndsTar reports whether a name ends like a tar or a database.
+func EndsTar(name string) bool {
+	return slices.ContainsFunc(tarEnds[:], func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// CutTar cuts a path behind the last of its folders whose name ends like a tar or a database, A.tar/B.
+func CutTar(path string) (archive, member string, ok bool) {
+	at := -1
+	for _, end := range tarEnds {
+		if n := strings.LastIndex(path, end+"/"); n >= 0 {
+			at = max(at, n+len(end))
+		}
+	}
+	if at < 0 {
+		return path, "", false
+	}
+	return path[:at], path[at+1:], true
+}
+
+// InDatabase reports whether a name is that of a value in a database of LMDB: A.mdb/KEY, or /vsitar/{A.mdb}/KEY.
+func InDatabase(name string) bool {
+	if parts, file, ok := cutPart(name); ok && parts.Tar {
+		return parts.Member != "" && !strings.HasSuffix(file, tarEnds[0])
+	}
+	archive, member, ok := CutTar(name)
+	return ok && member != "" && !strings.HasSuffix(archive, tarEnds[0])
+}
 
 // TarName returns the name of the directory in a tar.
 func TarName(file string) string {
@@ -83,16 +111,15 @@ func InTar(path string, stat func(name string) (fs.FileInfo, error)) string {
 		return path
 	}
 	path = filepath.ToSlash(path)
-	for end := 0; ; {
-		n := strings.Index(path[end:], TarEnd+"/")
-		if n < 0 {
-			return filepath.FromSlash(path)
+	for end := range len(path) {
+		if path[end] != '/' || !EndsTar(path[:end]) {
+			continue
 		}
-		end += n + len(TarEnd)
 		if st, err := stat(path[:end]); err != nil || !st.IsDir() {
 			return TarName(path[:end]) + path[end:]
 		}
 	}
+	return filepath.FromSlash(path)
 }
 
 // A .npz file is a ZIP whose members are arrays. The member of an array has its name and arrayEnd.
@@ -237,7 +264,7 @@ func parsePart(name string) (Path, error) {
 }
 
 // archiveEndings end the name of an archive without braces.
-var archiveEndings = [...]string{".zip", ".kmz", ".tacozip", arraysEnd, TarEnd}
+var archiveEndings = append([]string{".zip", ".kmz", ".tacozip", arraysEnd}, tarEnds[:1]...)
 
 // splitArchive splits what follows /vsizip/ or /vsitar/ into the archive and the member in it. An archive without
 // braces ends where one of archiveEndings ends a part of the path for the first time.

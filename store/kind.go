@@ -219,13 +219,24 @@ func Open(ctx context.Context, o source.Opener, uri string, opt Options) (Group,
 	if err := Missing(uri); err != nil {
 		return nil, err
 	}
-	return OfFormat(magic.Named(source.Name(uri))).Open(ctx, o, uri, opt)
+	return OfFormat(formatOf(uri)).Open(ctx, o, uri, opt)
+}
+
+// formatOf returns the format of a store by its name. Values of databases, whose keys have no endings, are tensors.
+func formatOf(uri string) *magic.Format {
+	format := magic.Named(source.Name(uri))
+	for _, k := range Find[Files]() {
+		if format.Class == 0 && source.InDatabase(uri) && k.Format().Name == "tensors" {
+			return k.Format()
+		}
+	}
+	return format
 }
 
 // Missing returns the error of a program that lacks the package of the store that a URI has the name of, nil if it has
 // the package.
 func Missing(uri string) error {
-	format := magic.Named(source.Name(uri))
+	format := formatOf(uri)
 	if OfFormat(format) != nil {
 		return nil
 	}

@@ -265,6 +265,8 @@ func Way(name string) string {
 		return "in Python, open it with pandas.read_excel and give the DataFrame"
 	case slices.Contains(programNouns, noun):
 		return "write its images to files, such as .npy by numpy.save"
+	case noun == ends[".mdb"]:
+		return "name its values in patterns, as in \"" + base + "/{id}\" or, of safetensors, \"" + base + "/{id}::KEY\""
 	case strings.HasSuffix(base, ".tar"):
 		return "unpack it, or name its members in patterns, as in \"" + base + "/{id}.tif\""
 	case noun == ZIP, strings.Contains(noun, "archive"), noun == ends[".gz"], noun == ends[".bz2"], noun == ends[".xz"]:
@@ -277,7 +279,7 @@ func Way(name string) string {
 }
 
 // programNouns are formats that programs keep samples in, and that only their libraries read.
-var programNouns = []string{"a TFRecord file", "an LMDB file", "a pickle", "a Feather file",
+var programNouns = []string{"a TFRecord file", "a pickle", "a Feather file",
 	"an Arrow file"}
 
 // gdalNouns are parts of the names of formats of rasters, which GDAL reads.

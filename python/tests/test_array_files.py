@@ -157,3 +157,30 @@ def test_envi_by_hand(tmp_path: Path) -> None:
     assert np.array_equal(got["image"][0], want[[4, 0]])
     info = chaski.info(tmp_path / "cube.bip")["envi"]
     assert (info["epsg"], info["transform"]) == (crs.to_epsg(), list(transform.to_gdal()))
+
+
+def test_lmdb(tmp_path: Path) -> None:
+    """Values of a database by their keys: arrays of safetensors, an image, texts."""
+    shutil.copytree(DATA / "lmdb" / "a.lmdb", tmp_path / "a.lmdb")
+    fields = {
+        name: chaski.Field(pattern=f"a.lmdb/data.mdb/S2A_{{id}}::{array}")
+        for name, array in (("image", "B02"), ("low", "B05"))
+    }
+    got = rows(tmp_path, fields, batch_size=6)
+    for name, (h, w) in (("image", (40, 30)), ("low", (20, 15))):
+        for k, image in enumerate(got[name]):
+            assert np.array_equal(image[0], np.arange(k, k + h * w).reshape(h, w))
+    shutil.copy(tmp_path / "a.lmdb" / "data.mdb", tmp_path / "one.lmdb")
+    picture = rows(tmp_path, {"image": chaski.Field(pattern="one.lmdb/pic{id}")})["image"]
+    assert np.array_equal(picture[0, 0], np.arange(72, dtype="u1").reshape(9, 8))
+    fields = {
+        "image": chaski.Field(pattern="one.lmdb/S2A_{id}::B02"),
+        "text": chaski.Field(pattern="a.lmdb/data.mdb/text/0{id}", kind="text"),
+    }
+    with chaski.load(
+        tmp_path, batch_size=4, fields=fields, shuffle=False, rows=chaski.Rows(missing="drop")
+    ) as loader:
+        texts = [text for batch in loader for text in np.asarray(batch["text"])[batch["valid"]]]
+    assert texts == [f"río {k}" * 3 for k in (0, 1, 2, 4, 5)]
+    with pytest.raises(chaski.UnsupportedError, match=r"data\.mdb/{id}::KEY"):
+        chaski.load(tmp_path / "a.lmdb", batch_size=1)

@@ -1,4 +1,4 @@
-// Package archive makes a program read members of ZIPs and tars. Package loader/formats imports it.
+// Package archive makes a program read members of ZIPs, tars and databases of LMDB. Package loader/formats imports it.
 package archive
 
 import (
@@ -85,6 +85,9 @@ func openArchive(ctx context.Context, part *source.Part, open openers.Opening,
 	read := readArchive
 	if part.Tar {
 		read = readTar
+		if !strings.HasSuffix(name, ".tar") {
+			read = readDatabase
+		}
 	}
 	if a, err = read(ctx, r); err != nil {
 		return nil, nil, errors.Join(fault.WithFile(err, name), r.Close())

@@ -35,9 +35,10 @@ func (a *Asset) Remote() bool { return source.IsRemote(source.FileOf(a.URI)) }
 // IsStore reports whether a path or URI has the extension of a store of arrays.
 func IsStore(uri string) bool { return magic.Named(source.Name(uri)).Class == magic.Store }
 
-// storeOf splits the name of a Zarr store, PATH or PATH::ARRAY. Other names stay whole.
+// storeOf splits the name of a Zarr store, PATH or PATH::ARRAY, or of an array in a value of a database. Other names
+// stay whole.
 func storeOf(name string) (uri, array string, ok bool) {
-	if uri, array, _ = source.Split(name); IsStore(uri) {
+	if uri, array, _ = source.Split(name); IsStore(uri) || array != "" && source.InDatabase(uri) {
 		return uri, array, true
 	}
 	return name, "", false
@@ -53,9 +54,9 @@ func fileOf(name string) (file, array string) {
 	return file, array
 }
 
-// arrayOf returns the name of an array in a .npz file; the name of another file stays as it is.
+// arrayOf returns the name of an array in a .npz file or in a value of a database; that of another file stays.
 func arrayOf(file, array string) string {
-	if array != "" && magic.Named(file) == magic.NPZ {
+	if array != "" && (magic.Named(file) == magic.NPZ || source.InDatabase(file)) {
 		return source.ArrayName(file, array)
 	}
 	return file

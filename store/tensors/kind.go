@@ -60,7 +60,7 @@ func Open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) 
 	case err != nil:
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		err = f.torch(ctx)
-	case bytes.HasPrefix(head, []byte{opProto}):
+	case bytes.HasPrefix(head, []byte{opProto}) && !bytes.HasPrefix(head[min(8, len(head)):], []byte("{")):
 		err = fault.At(fault.Unsupported, "file", 0, "it is a pickle, as torch.save wrote before PyTorch 1.6: save it "+
 			"again, by torch.save(torch.load(FILE), FILE)")
 	case magic.OfBytes(head) != "":

@@ -57,9 +57,9 @@ func globbed(ctx context.Context, pattern string, r *openers.Roots, o source.Ope
 	wanted Files) (*Listing, error) {
 	base, parts := splitLocal(pattern)
 	file, prefix := "", "" // a tar that the glob names
-	if tar, folder, ok := strings.Cut(filepath.ToSlash(base)+"/", source.TarEnd+"/"); ok {
-		if st, failed := r.Stat(tar + source.TarEnd); failed == nil && !st.IsDir() {
-			file, prefix = tar+source.TarEnd, path.Base(tar)+source.TarEnd+"/"
+	if tar, folder, ok := source.CutTar(filepath.ToSlash(base) + "/"); ok {
+		if st, failed := r.Stat(tar); failed == nil && !st.IsDir() {
+			file, prefix = tar, path.Base(tar)+"/"
 			fixed := strings.Split(strings.TrimSuffix(prefix+folder, "/"), "/")
 			base, parts = pathname.Dir(file), slices.Concat(fixed, parts)
 		}

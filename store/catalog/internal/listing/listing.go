@@ -74,8 +74,11 @@ const (
 // FilesOf returns the files that a path, a glob or a pattern names.
 func FilesOf(path string) Files {
 	files := Rasters
-	if strings.Contains(path, source.TarEnd+"/") {
+	if _, _, ok := source.CutTar(path); ok {
 		files = Members
+	}
+	if source.InDatabase(path) {
+		files |= Unnamed
 	}
 	switch format := magic.Named(path); {
 	case format.Class == magic.Picture:
@@ -101,7 +104,10 @@ func isUnnamed(name string) bool {
 func List(ctx context.Context, src string, r *openers.Roots, o source.Opener, wanted Files, patterns ...string) (
 	*Listing, error) {
 	wanted |= FilesOf(src)
-	patterns = slices.DeleteFunc(patterns, func(p string) bool { return !strings.Contains(p, source.TarEnd+"/") })
+	patterns = slices.DeleteFunc(patterns, func(p string) bool {
+		_, _, ok := source.CutTar(p)
+		return !ok
+	})
 	listings, _ := ctx.Value(sharedKey{}).(*shared)
 	if listings == nil {
 		return list(ctx, src, r, o, wanted, patterns...)
@@ -182,7 +188,7 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 				return again.only(list(ctx, src, r, o, again, patterns...))
 			}
 		}
-	case err == nil && strings.HasSuffix(src, source.TarEnd):
+	case err == nil && source.EndsTar(src):
 		return listRemote(ctx, source.TarName(src), r, o, wanted)
 	case err == nil:
 		l = &Listing{Base: pathname.Dir(src), Roots: r, Paths: []string{filepath.Base(src)},
@@ -226,6 +232,9 @@ func (l *Listing) counts(name string) bool {
 		return false
 	}
 	if class == 0 && l.files&Unnamed != 0 && isUnnamed(name) && (path.Ext(name) != erdasEnd || l.hasHeader(name)) {
+		return true
+	}
+	if l.files&Unnamed != 0 && source.InDatabase(name) {
 		return true
 	}
 	if l.unread == "" && magic.Way(name) != "" {
@@ -338,7 +347,7 @@ func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, o sour
 			}
 			return nil
 		}
-		if below && l.files&Members != 0 && strings.HasSuffix(rel, source.TarEnd) && l.reads(rel) {
+		if below && l.files&Members != 0 && source.EndsTar(rel) && l.reads(rel) {
 			return l.objects(ctx, o, source.TarName(p), rel+"/", pattern)
 		}
 		l.seeBeside(p, d.Name())
@@ -353,8 +362,8 @@ func (l *Listing) walk(ctx context.Context, dir string, r *openers.Roots, o sour
 // tarsOf returns the patterns of the tars of patterns of members.
 func tarsOf(patterns []string) (tars []*Pattern) {
 	for _, pattern := range patterns {
-		tar, _, _ := strings.Cut(pattern, source.TarEnd+"/")
-		if parsed, err := ParsePatterns([]string{tar + source.TarEnd, pattern}); err == nil {
+		tar, _, _ := source.CutTar(pattern)
+		if parsed, err := ParsePatterns([]string{tar, pattern}); err == nil {
 			tars = append(tars, parsed[0])
 		}
 	}
