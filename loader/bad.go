@@ -167,6 +167,18 @@ func (e *Engine) atSample(ctx context.Context, draw shuffle.Draw, epoch uint64, 
 		Sample: *e.refOf(ctx, &draw, draw.Row), Err: err, text: text}
 }
 
+// attempt does a unit of work. A reader that panics over a file makes its sample bad, unless bad samples are errors.
+func (p *Pending) attempt(u workUnit, r *pixels.Reader) error {
+	err := crash.Call(func() error { return u.do(r) })
+	if crash.Is(err) {
+		crash.Report(p.engine.options.Logger, err)
+		if p.engine.spec.BadSamples != spec.BadError {
+			err = fault.Wrap(fault.Corrupt, "reader", err)
+		}
+	}
+	return err
+}
+
 // replace puts a substitute in the place of a bad sample, and reports whether one was good. It
 // writes the whole row again, because the fields of a row must come from one sample. It returns
 // only errors that no policy covers.
@@ -181,7 +193,7 @@ func (p *Pending) replace(r *pixels.Reader, k int) (good bool, err error) {
 		for u := range p.units(k) {
 			if err = p.ctx.Err(); err == nil {
 				// Not left to complete: the error must name the substitute.
-				err = crash.Call(func() error { return u.do(r) })
+				err = p.attempt(u, r)
 			}
 			if err != nil {
 				break

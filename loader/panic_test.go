@@ -76,26 +76,23 @@ func openTripping(t *testing.T, sp Spec, tab tripping, workers int) *Engine {
 	return e
 }
 
-// TestPanicEndsOneTicket: a panic in a worker is the error of its ticket under every policy. All other tickets, before,
-// beside and after it, get their batches, and all memory comes back.
+// TestPanicEndsOneTicket: a panic in a worker is the error of its ticket, where bad samples are errors. All other
+// tickets, before, beside and after it, get their batches, and all memory comes back.
 func TestPanicEndsOneTicket(t *testing.T) {
 	tab := chips(5, 24)
 	tile := Sampler{Kind: spec.TileWindow, Height: 8, Width: 8, TileWindows: spec.TileWindows{Pool: 4}}
 	for name, c := range map[string]struct {
 		tab     tripping
-		policy  string
 		sampler Sampler
 	}{
-		"reading":       {tripping{tab, "0/7", -1, -1}, "", Sampler{}},
-		"opening":       {tripping{tab, "", 7, -1}, "", Sampler{}},
-		"a column":      {tripping{tab, "", -1, 7}, "", Sampler{}},
-		"not skipped":   {tripping{tab, "0/7", -1, -1}, spec.BadSkip, Sampler{}},
-		"not replaced":  {tripping{tab, "0/7", -1, -1}, spec.BadReplace, Sampler{}},
-		"tiles, shared": {tripping{tab, "0/7", -1, -1}, "", tile},
+		"reading":       {tripping{tab, "0/7", -1, -1}, Sampler{}},
+		"opening":       {tripping{tab, "", 7, -1}, Sampler{}},
+		"a column":      {tripping{tab, "", -1, 7}, Sampler{}},
+		"tiles, shared": {tripping{tab, "0/7", -1, -1}, tile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := crash.Count()
-			e := openTripping(t, Spec{BatchSize: 4, BadSamples: c.policy, Sampler: c.sampler}, c.tab, 3)
+			e := openTripping(t, Spec{BatchSize: 4, Sampler: c.sampler}, c.tab, 3)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			var ps []*Pending
@@ -153,17 +150,36 @@ func checkNoRow(t *testing.T, b *batch.Batch, row int64) {
 	}
 }
 
-// TestPanicInASubstitute: each sample that could take the place of a bad one panics. The batch ends with that.
-func TestPanicInASubstitute(t *testing.T) {
-	tab := tripping{chips(5, 24), "*", -1, -1}
-	tab.broken = map[int64]error{7: fault.At(fault.Corrupt, "tile 1", 99, "broken")}
-	e := openTripping(t, Spec{BatchSize: 1, BadSamples: spec.BadReplace}, tab, 2)
-	defer e.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	_, err := e.Start(ctx, steps.StepTicket(0, 7, 1, 0, 1), false).Wait(ctx)
-	var at *SampleError
-	if !crash.Is(err) || !errors.As(err, &at) || at.Sample.Row == 7 {
-		t.Errorf("error %v, want the panic of a substitute of row 7", err)
+// TestPanicIsABadSample: under the other policies a reader that panics over a file makes its sample bad, also where
+// each sample that could take its place panics.
+func TestPanicIsABadSample(t *testing.T) {
+	for name, c := range map[string]struct {
+		bad, policy string
+		valid       bool
+	}{
+		"skipped":             {"0/7", spec.BadSkip, false},
+		"filled":              {"0/7", spec.BadFill, true}, // its columns are there
+		"replaced":            {"0/7", spec.BadReplace, true},
+		"without substitutes": {"*", spec.BadReplace, false},
+	} {
+		e := openTripping(t, Spec{BatchSize: 1, BadSamples: c.policy}, tripping{chips(5, 24), c.bad, -1, -1}, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		before := crash.Count()
+		b, err := e.Start(ctx, steps.StepTicket(0, 7, 1, 0, 1), false).Wait(ctx)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if b.Valid[0] != c.valid || len(b.Bad) != 1 || b.Bad[0].Sample.Row != 7 ||
+			fault.KindOf(b.Bad[0].Err) != fault.Corrupt || !crash.Is(b.Bad[0].Err) {
+			t.Errorf("%s: valid %v, bad %+v", name, b.Valid, b.Bad)
+		}
+		if crash.Count() == before {
+			t.Errorf("%s: the panic is not counted", name)
+		}
+		b.Release()
+		if err := e.Close(); err != nil {
+			t.Error(name, err)
+		}
 	}
 }

@@ -126,10 +126,9 @@ func (e *Engine) work(ctx context.Context) {
 			err = ErrClosed
 		}
 		if err == nil {
-			err = crash.Call(func() error { return unit.do(reader) })
+			err = unit.p.attempt(unit, reader)
 		}
 		if err != nil {
-			crash.Report(e.options.Logger, err)
 			unit.p.fail(unit, err)
 		}
 		reader.Clock.Lap(resources.StageOther)

@@ -20,6 +20,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
+func init() { readers.text = openText }
+
 // maxText bounds a GeoJSON file, which is read whole: a gigabyte takes some 20 s, and GeoParquet is made for more.
 const maxText = 1 << 30
 
@@ -81,15 +83,7 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	features.text = newParts(ctx, r, "JSON", maxPiece)
 	decoder := json.NewDecoder(unseparated{features.text})
 	if err := features.read(ctx, decoder); err != nil {
-		var syntax *json.SyntaxError
-		var typ *json.UnmarshalTypeError
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fault.At(fault.Corrupt, "JSON", decoder.InputOffset(), "it is cut off")
-		}
-		if errors.As(err, &syntax) || errors.As(err, &typ) {
-			return nil, fault.At(fault.Corrupt, "JSON", decoder.InputOffset(), "%v", err)
-		}
-		return nil, err
+		return nil, jsonError(decoder, err)
 	}
 	if other := features.other; other != nil && !features.hasOwn() {
 		if !features.many && !o.OneImage {
@@ -157,14 +151,6 @@ func (c *collection) layer(size int64) (layer *Layer, err error) {
 	return layer, nil
 }
 
-// skipMark returns the readers of a text without its byte order mark.
-func skipMark(r io.Reader) []io.Reader {
-	head := make([]byte, 3)
-	// The error is left out, since the decoder meets it again.
-	size, _ := io.ReadFull(r, head)
-	return []io.Reader{bytes.NewReader(bytes.TrimPrefix(head[:size], []byte("\xef\xbb\xbf"))), r}
-}
-
 // read reads the members of the collection, one feature at a time.
 func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 	if err := expect(d, '{'); err != nil {
@@ -201,7 +187,7 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 			if c.coco == nil {
 				c.coco = newCOCO(c.o, c.text)
 			}
-			err = c.coco.read(ctx, d, key)
+			err = c.coco.read(ctx, d, key.(string))
 		default:
 			err = c.readOther(ctx, d, key.(string)) // the decoder takes no other keys
 		}
@@ -299,15 +285,6 @@ func (c *collection) lines(ctx context.Context, d *json.Decoder) error {
 			return err
 		}
 	}
-}
-
-// expect reads a delimiter.
-func expect(d *json.Decoder, want json.Delim) error {
-	token, err := d.Token()
-	if err == nil && token != want {
-		err = fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where %v must stand", token, want)
-	}
-	return err
 }
 
 // readCRS reads the CRS that files of 2008's GeoJSON name, and that GDAL writes. x comes before y there, too.

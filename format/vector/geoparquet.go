@@ -20,6 +20,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
+func init() { readers.parquet = openParquet }
+
 // geoMeta is the metadata "geo" of a GeoParquet file, as far as it is used.
 type geoMeta struct {
 	Primary string               `json:"primary_column"`

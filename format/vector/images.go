@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"iter"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/join"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -76,6 +78,22 @@ func (l *Layer) OfImage(uri string) (image Image, err error) {
 		image.Width, image.Height = known.sizes[code][0], known.sizes[code][1]
 	}
 	return image, nil
+}
+
+// NamesCells reports whether the images are named as cells of a table: "FILE::ROW/COLUMN".
+func (l *Layer) NamesCells() bool {
+	return l.images != nil && slices.ContainsFunc(l.images.values.Names, func(name string) bool {
+		file, cell, ok := strings.Cut(name, "::")
+		return ok && magic.Named(file).Class == magic.Parquet && strings.Contains(cell, "/")
+	})
+}
+
+// OfRow returns what OfRows found in a row.
+func (l *Layer) OfRow(row int64) (image Image) {
+	if row >= 0 && row < int64(len(l.images.rows)) {
+		image.Rows = l.images.rows[row]
+	}
+	return image
 }
 
 // Owned says how the images of a dataset and those that a file names fit together.

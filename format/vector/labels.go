@@ -1,8 +1,10 @@
 package vector
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"slices"
@@ -56,6 +58,7 @@ const (
 	boxForm                      // two opposite corners
 	polygonForm                  // vertices of one or more outlines, which labels.rings separates
 	runForm                      // height of a mask and the lengths of its runs: see runs
+	pointForm                    // x and y
 )
 
 // imageHeight is the height of a mask of runs that has the height of its image, which its file does not say.
@@ -79,7 +82,15 @@ type labels struct {
 	sizes  [][2]float64      // by number: width and height as the file says them, 0 if it does not
 	text   int64             // bytes of names, with nameBytes for each
 
-	table bool // the images are in a column, which Options.Image may name
+	table   bool      // the images are in a column, which Options.Image may name
+	ofRows  bool      // the images are the rows of a table
+	form    *form     // of Options.Box
+	inJSON  bool      // values are JSON
+	word    bool      // but the first one, which is a word
+	valued  bool      // values are added by themselves
+	outline []float64 // scratch
+	vertex  []float64 // scratch
+	found   []found   // scratch
 	// ordinal says that the numbers of classes are positions in a list of names that is elsewhere.
 	ordinal      bool
 	chargedBytes int64
@@ -292,6 +303,8 @@ func (l *labels) shapeIn(row, height int) (orb.Geometry, error) {
 			return orb.Collection{}, nil
 		}
 		return runs(float64(height), coords[1:]), nil
+	case pointForm:
+		return orb.Point{coords[0], coords[1]}, nil
 	case polygonForm:
 	default:
 		return nil, nil
@@ -362,7 +375,7 @@ func (l *labels) layer(space Space, size int64) (*Layer, error) {
 			"path, not as pattern", len(l.paths), fault.Short(l.paths[0]), fault.Short(l.paths[1]))
 	}
 	for _, number := range l.images {
-		if l.paths[number] == "" && !l.o.OneImage {
+		if l.paths[number] == "" && !l.o.OneImage && !l.ofRows {
 			l.remarks.Add(NoImage)
 		}
 	}
@@ -378,12 +391,17 @@ func (l *labels) layer(space Space, size int64) (*Layer, error) {
 			out.Columns = append(out.Columns, values)
 		}
 	}
+	out.Ordinal = out.Ordinal || l.o.Numbered && out.Values != nil && out.Values.Ints != nil
 	if l.ordinal && out.Values.Floats != nil {
 		return nil, fault.New(fault.Corrupt, "classes", "they are whole numbers, and the file has others")
 	}
 	if !l.o.OneImage || len(l.paths) > 0 {
 		paths := &Values{Codes: l.images, Names: l.paths}
-		out.images, _ = newImages(l.o, paths) // no error, as they are strings
+		o := l.o
+		if l.table { // the paths are whole
+			o = &Options{}
+		}
+		out.images, _ = newImages(o, paths) // no error, as they are strings
 		out.images.sizes, out.images.one = l.sizes, l.o.OneImage
 	}
 	hash := digest.New()
@@ -471,4 +489,34 @@ func parseNumber(word string) (float64, error) {
 		return 0, fault.New(fault.Corrupt, "number", "%q is not a number", fault.Short(word))
 	}
 	return x, nil
+}
+
+// skipMark returns the readers of a text without its byte order mark.
+func skipMark(r io.Reader) []io.Reader {
+	head := make([]byte, 3)
+	// The error is left out, since the decoder meets it again.
+	size, _ := io.ReadFull(r, head)
+	return []io.Reader{bytes.NewReader(bytes.TrimPrefix(head[:size], []byte("\xef\xbb\xbf"))), r}
+}
+
+// expect reads a delimiter.
+func expect(d *json.Decoder, want json.Delim) error {
+	token, err := d.Token()
+	if err == nil && token != want {
+		err = fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where %v must stand", token, want)
+	}
+	return err
+}
+
+// jsonError gives an error of the decoder its kind.
+func jsonError(d *json.Decoder, err error) error {
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it is cut off")
+	}
+	if errors.As(err, &syntax) || errors.As(err, &typ) {
+		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "%v", err)
+	}
+	return err
 }

@@ -45,17 +45,29 @@ type Options struct {
 	// Grow is called before the layer takes n bytes of memory more, and may refuse them. nil allows all.
 	Grow func(ctx context.Context, n int64) error
 
+	// Box says where the coordinates of objects lie, by what they are there: "x y w h" in "bbox", or each in a column
+	// by its name or number. nil: as the format of the file has them. Image may then have several columns in braces,
+	// also with the number of digits: "img{0:06}.jpg".
+	Box map[string]string
+	// Names makes columns of parts of others: "{image}_{class}" of "Image_Class".
+	Names map[string]string
+	// Keep reports whether an object is read, by what it has in WhereColumns; nil: all are.
+	Keep         func(at func(column string) (text string, ok bool)) bool
+	WhereColumns []string
+	// Numbered says that values of Column that are whole numbers are positions in a list of classes.
+	Numbered bool
+
 	imageForm string // the path of an image with the column Image in braces; "" if the column has it
 }
 
 func (o *Options) defaults() {
 	o.MaxShapes = cmp.Or(o.MaxShapes, 1<<26)
 	o.CacheBytes = cmp.Or(o.CacheBytes, 256<<20)
-	if names := column.Names(o.Image); len(names) == 1 {
-		o.Image, o.imageForm = names[0], o.Image
-	}
 	if o.Grow == nil {
 		o.Grow = func(context.Context, int64) error { return nil }
+	}
+	if names := column.Names(o.Image); len(names) == 1 && o.Box == nil {
+		o.Image, o.imageForm = names[0], o.Image
 	}
 }
 
@@ -105,6 +117,12 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 	return layer, nil
 }
 
+// readers open files of many formats: of GeoParquet, of JSON, and those whose objects are where Options.Box says. The
+// files that have them set them before main runs.
+var readers struct {
+	parquet, text, placed func(ctx context.Context, r source.Reader, o *Options) (*Layer, error)
+}
+
 // otherFormats are the names of formats that are known, but not read, by their first bytes, or by a tag of XML.
 var otherFormats = []struct{ start, name string }{
 	{"fgb", "FlatGeobuf"}, {"SQLite format 3", "GeoPackage"}, {"\x00\x00\x27\x0a", "Shapefile"}, {"<kml", "KML"},
@@ -116,6 +134,9 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	head, err := source.Read(ctx, r, 0, min(r.Size(), headBytes))
 	if err != nil {
 		return nil, err
+	}
+	if o.Box != nil {
+		return readers.placed(ctx, r, o)
 	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n\x1e")
 	list, isList := bytes.CutPrefix(text, []byte("["))
@@ -129,9 +150,9 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	case bytes.HasPrefix(text, []byte("<")) && bytes.Contains(text, []byte("<annotations")): // of many images
 		return nil, exported("CVAT")
 	case magic.Of(head).Class == magic.Parquet:
-		return openParquet(ctx, r, o)
+		return readers.parquet(ctx, r, o)
 	case bytes.HasPrefix(text, []byte("{")):
-		return openText(ctx, r, o)
+		return readers.text(ctx, r, o)
 	}
 	for _, other := range otherFormats {
 		if strings.HasPrefix(string(head), other.start) || other.start[0] == '<' &&

@@ -14,6 +14,8 @@ type Remark string
 const (
 	NoOutline    Remark = "objects that are no outlines, such as lines and points, are left out"
 	NoArea       Remark = "boxes without width or height are left out"
+	NoBox        Remark = "objects without coordinates where box says are left out"
+	Backwards    Remark = "boxes end before they begin: the order of box is x0 y0 x1 y1"
 	NoImage      Remark = "objects name images that the file does not have, and are left out"
 	OtherSize    Remark = "the labels are for images of another size"
 	SixNumbers   Remark = "the sixth number of objects is taken for a score, and not for an angle"

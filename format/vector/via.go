@@ -19,16 +19,6 @@ func init() {
 // viaFormat is the name of the format, for errors.
 const viaFormat = "VIA's JSON"
 
-// viaShape is the outline of a region of VIA, the VGG Image Annotator.
-type viaShape struct {
-	Name                string
-	X, Y, Width, Height float64
-	CX, CY, R           float64
-	RX, RY, Theta       float64
-	XS                  []float64 `json:"all_points_x"`
-	YS                  []float64 `json:"all_points_y"`
-}
-
 // viaRegion is a region of an image.
 type viaRegion struct {
 	Shape  viaShape        `json:"shape_attributes"`
@@ -112,7 +102,9 @@ func eachRegion(text json.RawMessage, visit func(i int, region *viaRegion) error
 			var key json.Token
 			var n numbered
 			if key, err = d.Token(); err == nil {
-				n.number, err = strconv.Atoi(key.(string)) // the decoder takes no other keys
+				if n.number, err = strconv.Atoi(key.(string)); err != nil { // the decoder takes no other keys
+					return fault.Wrap(fault.Corrupt, "regions", err)
+				}
 			}
 			if err == nil {
 				err = d.Decode(&raw)
@@ -168,55 +160,6 @@ func (l *labels) viaValues(attributes json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// viaText adds the shape of a region in a cell of VIA's CSV. Images without regions have an empty one.
-func (l *labels) viaText(text string) (coordForm, error) {
-	var shape viaShape
-	if err := json.Unmarshal([]byte(text), &shape); err != nil {
-		return noForm, fault.New(fault.Corrupt, "region_shape_attributes", "%v", err)
-	}
-	if shape.Name == "" {
-		return noForm, nil
-	}
-	return l.via(&shape)
-}
-
-// via adds the shape of a region.
-func (l *labels) via(s *viaShape) (coordForm, error) {
-	switch s.Name {
-	case "rect":
-		return l.box(s.X, s.Y, s.X+s.Width, s.Y+s.Height), nil
-	case "circle":
-		return polygonForm, l.polygon(ellipse(s.CX, s.CY, s.R, s.R, 0)...)
-	case "ellipse":
-		return polygonForm, l.polygon(ellipse(s.CX, s.CY, s.RX, s.RY, s.Theta)...)
-	case "polygon":
-	default:
-		return l.leaveOut(s.Name), nil
-	}
-	if len(s.XS) != len(s.YS) {
-		return noForm, fault.New(fault.Corrupt, "region", "%d x and %d y of its points", len(s.XS), len(s.YS))
-	}
-	outline := make([]float64, 0, 2*len(s.XS))
-	for i, x := range s.XS {
-		outline = append(outline, x, s.YS[i])
-	}
-	return polygonForm, l.polygon(outline...)
-}
-
-// ellipseSides is how many sides an ellipse has as an outline: of one that is 100 pixels wide, they bend by a sixteenth
-// of a pixel. A multiple of four keeps its box.
-const ellipseSides = 64
-
-// ellipse returns the outline of an ellipse, turned clockwise, as pictures are seen, by an angle in radians.
-func ellipse(x, y, right, down, angle float64) []float64 {
-	points := make([][2]float64, ellipseSides)
-	for i := range points {
-		sin, cos := math.Sincos(2 * math.Pi * float64(i) / ellipseSides)
-		points[i] = [2]float64{cos * right, sin * down}
-	}
-	return turned(x, y, angle, points)
 }
 
 // readLabelMe reads the shapes of LabelMe, whose files are of one image each.

@@ -7,7 +7,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -25,71 +24,112 @@ func beginsXML(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("<"))
 }
 
-// readVOC reads the objects of Pascal VOC, and of XML like it: a box, or the oriented box that FAIR1M, DIOR-R,
-// roLabelImg and HRSC2016 write. A file without an object must be an annotation, and no other XML.
+// readVOC reads the objects of Pascal VOC, and of XML like it: see vocForms. A file without an object must be an
+// annotation, and no other XML.
 func readVOC(ctx context.Context, r source.Reader, l *labels) error {
 	l.classIs("name")
+	names := []string{"name", "possibleresult/name", "Class_ID"} // of FAIR1M and HRSC2016
+	for _, form := range vocForms {
+		names = append(names, form.names()...)
+	}
 	for _, column := range l.values {
 		column.optional = true // an object may have a member that others lack
+		names = append(names, column.column)
 	}
+	t := &tree{labels: l, ends: true, objects: [][]string{{"object"}, {"HRSC_Object"}}, outline: vocPoints,
+		add: l.vocEnd}
+	for _, name := range names {
+		t.in = append(t.in, spot{name: name, path: strings.Split(name, "/")})
+	}
+	for _, name := range slices.Concat(vocImage[:]...) {
+		t.out = append(t.out, spot{name: name, path: strings.Split(name, "/")})
+	}
+	root, err := t.walkXML(ctx, r)
+	if err != nil {
+		return err
+	}
+	if t.count == 0 && !strings.HasSuffix(strings.ToLower(root), "annotation") && root != "HRSC_Image" {
+		return fault.New(fault.Unsupported, "XML", "<%s> has no <object>, and VOC XML without one is an <annotation>: "+
+			"box says where others have their coordinates", fault.Short(root))
+	}
+	var image [3]string
+	for i, names := range vocImage {
+		for _, name := range names {
+			image[i] = cmp.Or(image[i], textAt(t.of, name))
+		}
+	}
+	_, err = l.declare("", image[0], sizeOf(image[1]), sizeOf(image[2]))
+	return err
+}
+
+// walkXML reads the elements of a file and the texts in them, and returns the name of the outermost one.
+func (t *tree) walkXML(ctx context.Context, r source.Reader) (root string, err error) {
 	text := newParts(ctx, r, "element", maxLine)
 	decoder := xml.NewDecoder(text)
 	decoder.CharsetReader = latin
-	object, image := &vocObject{}, [3]string{} // what imageElements say
-	var path []string                          // of the element, below the object if there is one
-	inside := -1                               // the depth of the object
-	root := ""
 	for {
 		text.Next()
 		token, err := decoder.RawToken()
-		if errors.Is(err, io.EOF) && len(path) == 0 {
-			if len(l.ends) == 0 && !strings.HasSuffix(strings.ToLower(root), "annotation") && root != "HRSC_Image" {
-				return fault.New(fault.Unsupported, "XML", "<%s> has no <object>, and VOC XML without "+
-					"one is an <annotation>", fault.Short(root))
-			}
-			_, err := l.declare("", image[0], sizeOf(image[1]), sizeOf(image[2]))
-			return err
+		if errors.Is(err, io.EOF) && len(t.path) == 0 {
+			return root, nil
 		}
 		if err != nil {
-			return xmlError(decoder, err)
+			return root, xmlError(decoder, err)
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			if path = append(path, token.Name.Local); len(path) > maxDepth {
-				return fault.At(fault.Limit, "element", decoder.InputOffset(), "%d elements in each other", len(path))
+			if t.path = append(t.path, token.Name.Local); len(t.path) > maxDepth {
+				return root, fault.At(fault.Limit, "element", decoder.InputOffset(), "%d elements in each other",
+					len(t.path))
 			}
-			root = cmp.Or(root, token.Name.Local)
-			if inside < 0 && (token.Name.Local == "object" || token.Name.Local == "HRSC_Object") {
-				inside, object = len(path), &vocObject{}
+			if len(t.seen) < maxListed && !slices.Contains(t.seen, token.Name.Local) {
+				t.seen = append(t.seen, token.Name.Local)
 			}
+			root = t.seen[0]
+			err = t.begin(token.Attr)
 		case xml.CharData:
-			text := bytes.TrimSpace(token)
-			switch {
-			case len(text) == 0: // between elements
-			case inside >= 0 && inside < len(path):
-				err = object.add(path[inside:], string(text))
-			case len(path) == 2 || len(path) == 3: // below the root
-				above := ""
-				if len(path) == 3 {
-					above = path[1]
-				}
-				if part, ok := imageElements[[2]string{above, path[len(path)-1]}]; ok {
-					image[part] = cmp.Or(image[part], string(text))
-				}
+			if text := bytes.TrimSpace(token); len(text) > 0 && len(t.path) > 0 {
+				err = t.leaf(text)
 			}
 		case xml.EndElement:
-			if len(path) == 0 || path[len(path)-1] != token.Name.Local {
-				return fault.At(fault.Corrupt, "element", decoder.InputOffset(), "</%s> ends no element",
+			if len(t.path) == 0 || t.path[len(t.path)-1] != token.Name.Local {
+				return root, fault.At(fault.Corrupt, "element", decoder.InputOffset(), "</%s> ends no element",
 					fault.Short(token.Name.Local))
 			}
-			if path = path[:len(path)-1]; len(path) < inside {
-				inside, err = -1, l.vocEnd(ctx, object)
-			}
+			err = t.end(ctx)
+			t.path = t.path[:len(t.path)-1]
 		}
 		if err != nil {
-			return fault.WithPart(err, "object", decoder.InputOffset())
+			return root, fault.WithPart(err, "object", decoder.InputOffset())
 		}
 	}
+}
+
+// vocEnd adds an object: the oriented box, if it has one and boxes are not asked for.
+func (l *labels) vocEnd(ctx context.Context, of record) error {
+	texts := func(name string) (string, bool) {
+		text, ok := of(name)
+		if name == "name" && text == "" {
+			text = cmp.Or(textAt(of, "possibleresult/name"), textAt(of, "Class_ID"))
+		}
+		return text, ok || text != ""
+	}
+	first := func(boxes bool) *form {
+		i := slices.IndexFunc(vocForms, func(f *form) bool { return (len(f.kind.roles) == 4) == boxes && f.all(of) })
+		if i < 0 {
+			return nil
+		}
+		return vocForms[i]
+	}
+	box, outline := first(true), first(false)
+	switch {
+	case box != nil && (l.o.Boxes || outline == nil):
+		return l.put(ctx, box, texts, 0)
+	case outline != nil:
+		return l.put(ctx, outline, texts, 0)
+	}
+	return fault.New(fault.Unsupported, "object", "it has no bndbox of xmin, ymin, xmax and ymax, no robndbox, "+
+		"polygon or points: box says where others have their coordinates")
 }
 
 // xmlError gives an error of the parser its kind.
@@ -135,116 +175,25 @@ func (t *latinText) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// vocObject has the texts of an object, by the paths of their elements.
-type vocObject struct {
-	texts map[string]string
-	size  int
-	outer []float64 // the points of FAIR1M
+// vocPoints are the points of FAIR1M, each an element.
+const vocPoints = "points/point"
+
+// vocForms are the forms of objects: boxes, and outlines or oriented boxes. The first of each that an object has in
+// full counts.
+var vocForms = []*form{
+	entry("x0 y0 x1 y1", "bndbox/xmin bndbox/ymin bndbox/xmax bndbox/ymax"),
+	entry("x0 y0 x1 y1", "box_xmin box_ymin box_xmax box_ymax"), // HRSC2016
+	entry("outline", vocPoints),
+	entry("x1 y1 x2 y2 x3 y3 x4 y4", "robndbox/x_left_top robndbox/y_left_top robndbox/x_right_top "+
+		"robndbox/y_right_top robndbox/x_right_bottom robndbox/y_right_bottom robndbox/x_left_bottom "+
+		"robndbox/y_left_bottom"), // DIOR-R
+	entry("x1 y1 x2 y2 x3 y3 x4 y4", "polygon/x1 polygon/y1 polygon/x2 polygon/y2 polygon/x3 polygon/y3 polygon/x4 "+
+		"polygon/y4"), // DroneVehicle
+	entry("cx cy w h angle", "robndbox/cx robndbox/cy robndbox/w robndbox/h robndbox/angle"), // roLabelImg
+	entry("cx cy w h angle", "mbox_cx mbox_cy mbox_w mbox_h mbox_ang"),                       // HRSC2016
 }
 
-// add adds the text of an element.
-func (o *vocObject) add(elements []string, text string) error {
-	for _, name := range elements {
-		o.size += len(name)
-	}
-	if o.size += len(text); o.size > maxLine {
-		return fault.New(fault.Limit, "object", "over %d bytes", maxLine)
-	}
-	path := strings.Join(elements, "/")
-	if path == "points/point" {
-		x, y, _ := strings.Cut(text, ",")
-		point, err := numbers([]string{x, y})
-		o.outer = append(o.outer, point...)
-		return err
-	}
-	if o.texts == nil {
-		o.texts = map[string]string{}
-	}
-	if _, ok := o.texts[path]; !ok { // a second box or name is one of a part
-		o.texts[path] = text
-	}
-	return nil
-}
-
-// corners are the names of the coordinates of oriented boxes in DIOR-R.
-var corners = []string{"x_left_top", "y_left_top", "x_right_top", "y_right_top", "x_right_bottom", "y_right_bottom",
-	"x_left_bottom", "y_left_bottom"}
-
-// members returns the numbers in elements of an object whose paths begin with one of the prefixes, or nil if it has not
-// all of them.
-func (o *vocObject) members(prefixes [2]string, names ...string) ([]float64, error) {
-	for _, prefix := range prefixes {
-		words := make([]string, len(names))
-		for i, name := range names {
-			words[i] = o.texts[prefix+name]
-		}
-		if !slices.Contains(words, "") {
-			return numbers(words)
-		}
-	}
-	return nil, nil
-}
-
-// imageElements are the elements, by the one around them, that have the name (0), the width (1) and the height (2) of
-// the image, as VOC, FAIR1M and HRSC2016 call them.
-var imageElements = map[[2]string]int{{"", "filename"}: 0, {"source", "filename"}: 0, {"", "Img_FileName"}: 0,
-	{"size", "width"}: 1, {"", "Img_SizeWidth"}: 1, {"size", "height"}: 2, {"", "Img_SizeHeight"}: 2}
-
-// vocEnd ends an object.
-func (l *labels) vocEnd(ctx context.Context, o *vocObject) error {
-	f, err := l.vocShape(o)
-	if err != nil {
-		return err
-	}
-	if o.texts["name"] == "" {
-		if name := cmp.Or(o.texts["possibleresult/name"], o.texts["Class_ID"]); name != "" { // FAIR1M, HRSC2016
-			o.texts["name"] = name
-		}
-	}
-	return l.add(ctx, f, o.texts)
-}
-
-// vocShape adds the shape of an object: the oriented box, if it has one and boxes are not asked for.
-func (l *labels) vocShape(o *vocObject) (coordForm, error) {
-	box, err := o.members([2]string{"bndbox/", "box_"}, "xmin", "ymin", "xmax", "ymax")
-	outline := o.outer
-	if err == nil && outline == nil {
-		outline, err = o.members([2]string{"robndbox/"}, corners...)
-	}
-	if err == nil && outline == nil {
-		var turned, angle []float64
-		turned, err = o.members([2]string{"robndbox/", "mbox_"}, "cx", "cy", "w", "h")
-		if err == nil && turned != nil {
-			angle, err = o.members([2]string{"robndbox/angle", "mbox_ang"}, "")
-		}
-		if angle != nil {
-			outline = rotated(turned[0], turned[1], turned[2], turned[3], angle[0])
-		}
-	}
-	switch {
-	case err != nil:
-		return noForm, err
-	case box != nil && (l.o.Boxes || outline == nil):
-		return l.box(box[0], box[1], box[2], box[3]), nil
-	case outline != nil:
-		return polygonForm, l.polygon(outline...)
-	}
-	return noForm, fault.New(fault.Unsupported, "object",
-		"it has no bndbox of xmin, ymin, xmax and ymax, no robndbox and no points")
-}
-
-// rotated returns the corners of a box around a middle that is turned clockwise, as pictures are seen, by an angle in
-// radians.
-func rotated(x, y, width, height, angle float64) []float64 {
-	right, down := width/2, height/2
-	return turned(x, y, angle, [][2]float64{{-right, -down}, {right, -down}, {right, down}, {-right, down}})
-}
-
-// turned returns an outline whose points are said by their distances from a middle, turned around it.
-func turned(x, y, angle float64, points [][2]float64) (outline []float64) {
-	sin, cos := math.Sincos(angle)
-	for _, p := range points {
-		outline = append(outline, x+float64(p[0]*cos)-float64(p[1]*sin), y+float64(p[0]*sin)+float64(p[1]*cos))
-	}
-	return outline
-}
+// vocImage are the elements that have the name, the width and the height of the image, as VOC, FAIR1M and HRSC2016 call
+// them.
+var vocImage = [3][]string{{"filename", "source/filename", "Img_FileName"}, {"size/width", "Img_SizeWidth"},
+	{"size/height", "Img_SizeHeight"}}

@@ -22,7 +22,7 @@ const (
 )
 
 // Error is a panic that ended one piece of work. It lacks a kind of package fault, because it says nothing about a
-// file: policies for bad samples leave it alone.
+// file: where the work was to read one, its caller gives it one.
 type Error struct {
 	Text  string // the value of the panic as text
 	Stack []byte // of the goroutine that panicked

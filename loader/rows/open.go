@@ -26,6 +26,7 @@ func OfCatalog(t *catalog.Table) *Table {
 			Kind:  t.Kind(i),
 			Asset: func(ctx context.Context, row int64) (catalog.Asset, error) { return t.Asset(ctx, i, row) },
 			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return t.Value(ctx, i, row) },
+			Cell:  func(row int64) string { return t.CellName(i, row) },
 			Sizes: func(ctx context.Context) ([]catalog.Size, error) { return t.Sizes(ctx, i) },
 			CountSteps: func(ctx context.Context, enough int) (catalog.StepCount, error) {
 				return t.CountSteps(ctx, i, enough)
@@ -93,6 +94,9 @@ func WithOwnFields(ctx context.Context, s spec.Spec, o resources.Options) (spec.
 // Open opens the dataset of a source with the fields from. Options that do not suit the kind of
 // dataset are errors.
 func Open(ctx context.Context, src spec.Source, from []spec.Field, o resources.Options) (*Table, error) {
+	o.AllColumns = o.AllColumns || slices.ContainsFunc(from, func(f spec.Field) bool {
+		return f.Beside() && f.Vector.OwnTable()
+	})
 	from = spec.TableFields(from)
 	if slices.ContainsFunc(from, func(f spec.Field) bool { return f.Scenes != nil }) {
 		return openJoined(ctx, src, from, o)

@@ -82,6 +82,8 @@ type Field struct {
 	Announce func(row int64) (over func())
 	// Value returns the value of a metadata column or, for rasters, the path of the raster as the dataset has it.
 	Value func(ctx context.Context, row int64) (catalog.Value, error)
+	// Cell returns the name of the raster of a row in the cell of a file, "" of others. It is nil if there are none.
+	Cell func(row int64) string
 	// Size is the size in pixels that all rasters have.
 	Size *catalog.Size
 	// Sizes returns the size in pixels of the raster in each row, or nil if the dataset does not know them.

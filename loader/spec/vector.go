@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/format/column"
@@ -57,6 +58,21 @@ type Vector struct {
 	// ground. They are found by the last parts of their paths; one that no row names is a bad sample. A row without a
 	// geometry names an image without shapes. Default: none, shapes lie on the ground.
 	Image string `json:"image,omitempty"`
+	// Box says where the coordinates of an object lie, by what they are: {"x": "left", "y": "top", "w": "width", "h":
+	// "height"}, or {"x y w h": "bbox"} where one place has all. They are corners (x0 y0 x1 y1), a corner and the size
+	// (x y w h), the middle and the size (cx cy w h, with angle in radians or degrees, clockwise as pictures are seen),
+	// a point (x y), the vertices of an outline (x1 y1 x2 y2 x3 y3 …; or "outline", of x and y in turn), a mask of runs
+	// ("runs") or WKT ("wkt"). A place is the name of a column of a text, CSV or Parquet file or its number, from 0, or
+	// the path of members of JSON, XML or Parquet's structs: "objects.bbox", "object/polygon/x1", "image/box/@left".
+	// Column, Columns and Where are such places, too. Of lists each element is an object. Image may have several places
+	// in braces, with the number of digits: "{seq}/img{0:06}.jpg". Without Path and Pattern the places are columns of
+	// the dataset's own table. Default: where the format of the file has them, in pixels.
+	Box map[string]string `json:"box,omitempty"`
+	// Where lists comparisons that objects must meet; others are left out. It needs Box.
+	Where []Condition `json:"where,omitempty"`
+	// Names makes columns of parts of the columns of a text: {"Image_Label": "{image}_{label}"}. A name stands for text
+	// that is as long as possible, the first ones first.
+	Names map[string]string `json:"names,omitempty"`
 }
 
 // Values of Vector.Kind.
@@ -111,17 +127,25 @@ func (v *Vector) validate(f *Field) error {
 	switch {
 	case f.ofOthers() != "":
 		return fmt.Errorf("%s is given: a field of shapes (vector) has no members of rasters and columns", f.ofOthers())
-	case v.Path == "" && v.Pattern == "":
-		return errors.New("vector: path is empty")
+	case v.Path == "" && v.Pattern == "" && v.Box == nil:
+		return errors.New("vector: path is empty: without a path or pattern, box says which columns of the dataset's " +
+			"table have the shapes")
+	case v.OwnTable() && v.Image != "":
+		return fmt.Errorf("vector: image is %q: shapes in the dataset's own table are of the image of their row",
+			v.Image)
+	case v.Box != nil && (len(v.Box) == 0 || len(v.Box) > maxPlaces):
+		return fmt.Errorf("vector: box has %d places: it must have from 1 to %d", len(v.Box), maxPlaces)
+	case v.Where != nil && v.Box == nil:
+		return errors.New("vector: where is given: it is for shapes whose places box says")
 	case v.Path != "" && v.Pattern != "":
 		return errors.New("vector: both path and pattern are given")
 	case v.Pattern != "" && len(column.Names(v.Pattern)) == 0:
 		return fmt.Errorf("vector: pattern is %q: it must have a name such as {id}, or be the path of one file",
 			v.Pattern)
-	case v.Pattern != "" && v.Image != "":
+	case v.Pattern != "" && v.Image != "" && v.Box == nil:
 		return fmt.Errorf("vector: image is %q and pattern is %q: a file of a pattern is of one image", v.Image,
 			v.Pattern)
-	case len(column.Names(v.Image)) > 1:
+	case len(column.Names(v.Image)) > 1 && v.Box == nil:
 		return fmt.Errorf("vector: image is %q: it must have one column in braces", v.Image)
 	case v.Missing != "" && v.Missing != MissingError && v.Missing != MissingEmpty:
 		return fmt.Errorf("vector: missing is %q: it must be %q or %q", v.Missing, MissingError, MissingEmpty)
@@ -142,6 +166,13 @@ func (v *Vector) validate(f *Field) error {
 	case v.Classes != nil && (len(v.Classes) == 0 || len(v.Classes) > MaxClasses):
 		return fmt.Errorf("vector: classes has %d strings: it must have from 1 to %d", len(v.Classes), MaxClasses)
 	}
+	for i := range v.Where {
+		if c := &v.Where[i]; !c.Compares() {
+			return errors.New("vector: where must be comparisons of a column with a value")
+		} else if err := c.validate(); err != nil {
+			return within("vector: where", err)
+		}
+	}
 	if class, twice := repeated(v.Classes); twice {
 		return fmt.Errorf("vector: classes has %q twice", class)
 	}
@@ -158,6 +189,42 @@ func (v *Vector) validate(f *Field) error {
 func (v *Vector) ofClasses() string {
 	names := []string{"column", "classes", "unnamed"}
 	return firstMember(v, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// maxPlaces bounds the places of the coordinates of an object.
+const maxPlaces = 256
+
+// OwnTable reports whether the shapes are in the table of the dataset.
+func (v *Vector) OwnTable() bool { return v.Path == "" && v.Pattern == "" }
+
+// Keep returns which objects Where leaves, by the text that they have in a column, and the columns that it asks for. It
+// is nil without Where.
+func (v *Vector) Keep() (keep func(at func(name string) (string, bool)) bool, columns []string, err error) {
+	if len(v.Where) == 0 {
+		return nil, nil, nil
+	}
+	operands := make([][]Operand, len(v.Where))
+	for i := range v.Where {
+		columns = append(columns, v.Where[i].Column)
+		if operands[i], err = v.Where[i].Operands(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return func(at func(name string) (string, bool)) bool {
+		for i := range v.Where {
+			text, ok := at(v.Where[i].Column)
+			kind, value := column.Text, column.Value{Null: !ok, Text: []byte(text)}
+			if !operands[i][0].IsText {
+				kind = column.Float
+				number, err := strconv.ParseFloat(text, 64)
+				value.Float, value.Null = number, err != nil
+			}
+			if !v.Where[i].Meets(kind, value, operands[i]) {
+				return false
+			}
+		}
+		return true
+	}, columns, nil
 }
 
 // ofOthers returns a member that only fields of the dataset have, or "".

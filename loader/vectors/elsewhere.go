@@ -21,15 +21,14 @@ import (
 const (
 	noShapes vector.Remark = "no image has shapes so far: files have none, or the shapes lie elsewhere or in another " +
 		"CRS than the file says"
-	noValue        vector.Remark = "shapes without a value are left out: unnamed gives them a class"
-	otherClass     vector.Remark = "shapes of classes that classes does not name are left out"
-	background     vector.Remark = "shapes of the value 0 are drawn as where no shape is: classes gives the first one 1"
-	outsideImage   vector.Remark = "shapes lie mostly outside of their image"
-	otherImage     vector.Remark = "labels name another image than the one that they are of"
-	sharesInPixels vector.Remark = "numbers are taken for pixels in this order: " + vector.YOLOOrder
-	otherNames     vector.Remark = "no image has shapes: the file of the field names others"
-	someNames      vector.Remark = "images that the file does not name are without shapes, and it names others"
-	unusedClasses  vector.Remark = "classes has names that no shape has"
+	noValue       vector.Remark = "shapes without a value are left out: unnamed gives them a class"
+	otherClass    vector.Remark = "shapes of classes that classes does not name are left out"
+	background    vector.Remark = "shapes of the value 0 are drawn as where no shape is: classes gives the first one 1"
+	outsideImage  vector.Remark = "shapes lie mostly outside of their image"
+	otherImage    vector.Remark = "labels name another image than the one that they are of"
+	otherNames    vector.Remark = "no image has shapes: the file of the field names others"
+	someNames     vector.Remark = "images that the file does not name are without shapes, and it names others"
+	unusedClasses vector.Remark = "classes has names that no shape has"
 )
 
 // log logs remarks on a file, each unless the log has it of another file of the field.

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -82,12 +83,7 @@ func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources
 	if v.Pattern != "" {
 		return v.openFiles(ctx, t, column, o)
 	}
-	path, err := o.Resolve(v.Path)
-	if err != nil {
-		return err
-	}
-	read := v.options(budget.Grow)
-	layer, err := vector.Open(ctx, o.Opener, path, read)
+	layer, err := v.openOne(ctx, t, o)
 	if err != nil {
 		return err
 	}
@@ -114,11 +110,41 @@ func (v *field) open(ctx context.Context, t *rows.Table, column int, o resources
 	return nil
 }
 
+// openOne opens the file of all images, or the shapes in the table.
+func (v *field) openOne(ctx context.Context, t *rows.Table, o resources.Options) (*vector.Layer, error) {
+	read, err := v.options(budget.Grow)
+	if err != nil {
+		return nil, err
+	}
+	if !v.OwnTable() {
+		path, err := o.Resolve(v.Path)
+		if err != nil {
+			return nil, err
+		}
+		return vector.Open(ctx, o.Opener, path, read)
+	}
+	if t.Data == nil {
+		return nil, fault.New(fault.Unsupported, "box", "the dataset has no table of its own: path or pattern names "+
+			"the file with the shapes")
+	}
+	table, err := t.Data(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return vector.OfRows(ctx, table, read)
+}
+
 // options returns how a file of the field is read.
-func (v *field) options(grow func(context.Context, int64) error) vector.Options {
-	return vector.Options{Column: v.Column, Class: v.Vector.Kind != spec.InstanceVector, Columns: v.Columns,
-		Words: v.Classes != nil, Image: v.Image, Boxes: v.Vector.Kind == spec.BoxVector, OneImage: v.Pattern != "",
-		Grow: grow}
+func (v *field) options(grow func(context.Context, int64) error) (o vector.Options, err error) {
+	// Of places, which do not say whether values are names: names of the numbers 0, 1 and so on, unless they are some
+	// of these numbers.
+	whole := func(class string) bool { _, err := strconv.ParseInt(class, 10, 64); return err == nil }
+	numbered := v.Box != nil && slices.ContainsFunc(v.Classes, func(class string) bool { return !whole(class) })
+	o = vector.Options{Column: v.Column, Class: v.Vector.Kind != spec.InstanceVector, Columns: v.Columns,
+		Words: v.Classes != nil && !numbered, Image: v.Image, Boxes: v.Vector.Kind == spec.BoxVector,
+		OneImage: v.Pattern != "" && v.Image == "", Grow: grow, Box: v.Box, Names: v.Vector.Names, Numbered: numbered}
+	o.Keep, o.WhereColumns, err = v.Keep()
+	return o, err
 }
 
 func (v *field) Close() error {
@@ -136,7 +162,7 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 		count = int64(len(some))
 	}
 	v.expect(count)
-	if !v.InPixels() {
+	if !v.InPixels() || v.OwnTable() {
 		if v.one != nil && v.one.layer.Len() == 0 && count > 0 {
 			v.log(v.Path, vector.Remarks{noShapes: {}})
 		}
@@ -144,6 +170,11 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 	}
 	first := ""
 	v.image = t.Fields[column].Value
+	if cell := t.Fields[column].Cell; cell != nil && v.one.layer.NamesCells() {
+		v.image = func(_ context.Context, row int64) (catalog.Value, error) {
+			return catalog.Value{Text: []byte(cell(row))}, nil
+		}
+	}
 	fit, err := v.one.layer.Own(func(yield func(string, error) bool) {
 		for i := range count {
 			row := i
@@ -218,6 +249,10 @@ func (v *field) settle(s *survey) (err error) {
 	return err
 }
 
+// otherOrder says how numbers in another order than the one of a format are read.
+const otherOrder = "The order of YOLO's text is %s. Of numbers in another order, or in pixels, box says where each " +
+	`of them lies, as {"x0 y0 x1 y1": [0, 1, 2, 3]}, and column where the class`
+
 // place finds out where the shapes of a file lie.
 func (v *field) place(f *file) error {
 	layer := f.layer
@@ -234,12 +269,12 @@ func (v *field) place(f *file) error {
 	if f.space == vector.Shares {
 		if row, x, far := layer.Far(); far {
 			return fault.New(fault.Corrupt, fmt.Sprintf("shape %d", row), "it has the coordinate %v, and shares of an "+
-				"image are from 0 to 1. The order of YOLO's text is %s. Say crs=%q if numbers in this order are "+
-				"pixels; write others as a CSV, whose header names them", x, vector.YOLOOrder, spec.PixelSpace)
+				"image are from 0 to 1. "+otherOrder, x, vector.YOLOOrder)
 		}
 	}
 	if f.space == vector.Pixels && layer.Space == vector.Shares {
-		v.log(f.path, vector.Remarks{sharesInPixels: {N: layer.Len()}})
+		return fault.New(fault.Unsupported, "shapes", "crs is %q, and the file does not say where its numbers are "+
+			"pixels. "+otherOrder, v.CRS, vector.YOLOOrder)
 	}
 	if f.space == vector.Pixels && v.CRS == "" && layer.LikeShares() {
 		return fault.New(fault.Unsupported, "shapes", "all coordinates are from 0 to 1: say crs=%q if "+

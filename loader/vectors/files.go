@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"cmp"
 	"context"
 	"math"
 
@@ -80,7 +79,10 @@ func (v *field) fileOf(ctx context.Context, row int64) (*file, error) {
 		return nil, fault.WithFile(err, path)
 	}
 	made := &file{path: path, layer: layer}
-	if err := cmp.Or(v.place(made), v.number(made)); err != nil {
+	if err = v.place(made); err == nil {
+		err = v.number(made)
+	}
+	if err != nil {
 		return nil, fault.WithFile(err, path)
 	}
 	v.each.cache.Add(key, made, bytes)
@@ -109,7 +111,11 @@ func (v *field) read(ctx context.Context, r source.Reader, path string) (_ *vect
 	if err != nil {
 		return nil, 0, err
 	}
+	o, err := v.options(grow)
+	if err != nil {
+		return nil, 0, err
+	}
 	open := source.OpenOne(func(context.Context) (source.Reader, error) { return source.Memory(data), nil })
-	layer, err := vector.Open(ctx, open, path, v.options(grow))
+	layer, err := vector.Open(ctx, open, path, o)
 	return layer, bytes, err
 }

@@ -127,6 +127,11 @@ func (v *field) inPixels(ctx context.Context, f *file, row int64, a *catalog.Ass
 	if f.space == vector.Shares {
 		out.height, out.width = float64(a.Index.Height), float64(a.Index.Width)
 	}
+	if v.OwnTable() {
+		out.rows = f.layer.OfRow(row).Rows
+		v.beside.note(ctx, out, a)
+		return out, nil
+	}
 	uri := cmp.Or(a.Member, a.URI)
 	if v.image != nil { // members of several files may have one name
 		if value, err := v.image(ctx, row); err == nil && len(value.Text) > 0 {

@@ -308,8 +308,8 @@ def test_an_array_of_classes_that_are_not_whole(data, tmp_path) -> None:
         ("0 0.1 0.1 0.4 0.1 0.4 0.3", "outlines of three points", {"kind": "polygons"}),
         ("0 0.2 0.2 0.4 0.2 0.4 0.4 0.2 0.4", "", {"kind": "polygons"}),
         ("0 0.9 0.9 0.95 0.91 0.93 0.95 0.91 0.97 0.9 0.95", "", {"kind": "polygons"}),
-        ("0 30 20 10 10", "taken for pixels in this order: class", {"crs": "pixels"}),
-        ("100 4 130 22 1", "mostly outside", {"crs": "pixels"}),
+        ("0 30 20 10 10", "", {"box": {"cx cy w h": [1, 2, 3, 4]}, "column": 0}),
+        ("100 4 130 22 1", "mostly outside", {"box": {"cx cy w h": [1, 2, 3, 4]}, "column": 0}),
     ],
 )
 def test_lines_of_yolo_that_may_be_others(data, tmp_path, line, due, options, caplog) -> None:
@@ -319,6 +319,28 @@ def test_lines_of_yolo_that_may_be_others(data, tmp_path, line, due, options, ca
     assert len(got[0]["y_values"].rows()[0]) == (due != "mostly outside")
     assert due in logged(caplog, *[due] * bool(due))
     assert bool(caplog.records) == bool(due)
+
+
+@pytest.mark.parametrize("crs", [None, "pixels"])
+@pytest.mark.parametrize("line", ["100 4 130 22 1", "10 5 30 25 0", " ".join(map(str, range(13)))])
+def test_numbers_in_an_order_that_is_not_said(data, tmp_path, line, crs) -> None:
+    """The error says how to give the order, and nothing that it names makes other boxes."""
+    (tmp_path / "im0.txt").write_text(line + "\n")
+    vector = chaski.Vector(f"{tmp_path}/{{id}}.txt", kind="boxes", missing="empty", crs=crs)
+    with pytest.raises(chaski.Error, match="The order of YOLO's text is class, x and y.*box says"):
+        read(data, tmp_path, vector)
+
+
+def test_one_bad_line_of_a_class_that_is_not_whole(data, tmp_path) -> None:
+    """It makes one sample bad."""
+    for k, line in enumerate(["0 0.5 0.5 0.2 0.2", "1.5 0.5 0.5 0.2 0.2", "0 0.5 0.5 0.2 0.2"]):
+        (tmp_path / f"im{k}.txt").write_text(line + "\n")
+    for options in ({}, {"classes": ["ship"]}, {"column": "class"}):
+        vector = chaski.Vector(f"{tmp_path}/{{id}}.txt", kind="boxes", **options)
+        fields = {"image": chaski.Field(pattern="images/{id}.png"), "y": vector}
+        loader = chaski.load(data, fields=fields, batch_size=3, shuffle=False, on_bad="skip")
+        with loader:
+            assert [b["valid"].tolist() for b in loader] == [[True, False, True]]
 
 
 @pytest.mark.parametrize(

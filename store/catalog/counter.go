@@ -72,6 +72,16 @@ func (t *Table) standIn(ctx context.Context, field int, row int64) (a Asset, ok 
 	return a, ok
 }
 
+// CellName returns the name of the raster of a field in the cell of a file, "FILE::ROW/COLUMN", and "" of others.
+func (t *Table) CellName(field int, row int64) string {
+	f := &t.fields[field]
+	if f.cells == nil {
+		return ""
+	}
+	file, in := t.table.FileOf(f.tableRow(row))
+	return cmp.Or(file, t.src) + "::" + cellName(in, f.cells.column)
+}
+
 // Counts reports whether the counter counts the rasters of a field.
 func (c *PageCounter) Counts(field int) bool { return c.first[field].Index != nil }
 

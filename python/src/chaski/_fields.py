@@ -99,10 +99,26 @@ class Vector(Argument):
             tensor of its own, with the name of the field, "_" and the column. A shape without a
             number has 0, or NaN if there are fractions.
         unnamed: the string of shapes that have no value in `column`. Default: they are left out.
+        box: where the coordinates of an object lie, by what they are: {"x y w h": ["left", "top",
+            "width", "height"]}, or {"x y w h": "bbox"} where one place has all. They are corners
+            ("x0 y0 x1 y1"), a corner and the size ("x y w h"), the middle and the size ("cx cy w
+            h", with "angle" in radians or "degrees", clockwise as pictures are seen), a point ("x
+            y"), the vertices of an outline ("x1 y1 x2 y2 x3 y3 ..."; or "outline", of x and y in
+            turn), a mask of runs ("runs") or WKT ("wkt"). A place is the name of a column of a
+            text, CSV or Parquet file or its number, from 0, or the path of members of JSON, XML or
+            Parquet's structs: "objects.bbox", "object/polygon/x1", "image/box/@left". `column`,
+            `columns` and `where` name such places, too. Of lists each element is an object. `image`
+            may have several places in braces, with the number of digits: "{seq}/img{0:06}.jpg".
+            Without `path` and `pattern` the places are columns of the dataset's own table. Default:
+            where the format of the file has them, in pixels.
+        where: comparisons (column, operator, value) that objects must meet; others are left out.
+            It needs `box`.
+        names: makes columns of parts of the columns of a text: {"Image_Label": "{image}_{label}"}.
+            A name stands for text that is as long as possible, the first ones first.
     """
 
     path: Path | Columns | None = None
-    column: str | None = None
+    column: str | int | None = None
     kind: Literal["mask", "instances", "boxes", "polygons"] | None = None
     all_touched: bool = False
     classes: Sequence[str] | None = None
@@ -111,8 +127,11 @@ class Vector(Argument):
     image: str | None = None
     pattern: str | None = None
     missing: Literal["error", "empty"] | None = None
-    columns: Sequence[str] | None = None
+    columns: Sequence[str | int] | None = None
     unnamed: str | None = None
+    box: Mapping[str, str | int | Sequence[str | int]] | None = None
+    where: Sequence[tuple[str | int, str, Any]] | None = None
+    names: Mapping[str | int, str] | None = None
 
 
 @dataclass(frozen=True, repr=False)

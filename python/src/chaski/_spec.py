@@ -304,10 +304,32 @@ def _field(name: str, given: FieldLike, files: Files) -> dict[str, Any]:
         if isinstance(v.path, str) and _NAME.search(v.path) and v.pattern is None:
             v = replace(v, path=None, pattern=v.path)
         v = replace(v, path=files.shapes(where + "vector: path", v.path))
+        v = _placed(v, where + "vector: ")
         out["vector"] = members(v, where=where + "vector: ")
     if "scenes" in out:
         out["scenes"] = [files.path(p, where + "scenes") for p in out["scenes"]]
     return out
+
+
+def _placed(v: Vector, where: str) -> Vector:
+    """Returns shapes whose places are strings, each with its own coordinates."""
+    box: dict[str, str] = {}
+    for roles, place in (v.box or {}).items():
+        if isinstance(place, (str, int)):
+            box[roles] = str(place)
+            continue
+        if len(roles.split()) != len(place):
+            raise SpecError(
+                f"{where}box has {len(place)} places for {roles!r}: {list(place)!r:.100}"
+            )
+        box |= {role: str(name) for role, name in zip(roles.split(), place, strict=True)}
+    return replace(
+        v,
+        box=None if v.box is None else box,
+        column=None if v.column is None else str(v.column),
+        columns=v.columns and [str(c) for c in v.columns],
+        where=v.where and [(str(c), *rest) for c, *rest in v.where],
+    )
 
 
 def _here(f: dict[str, Any]) -> None:

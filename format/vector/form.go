@@ -1,0 +1,423 @@
+package vector
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
+)
+
+// form says where the coordinates of an object lie and what they are. A place is the name or the number of a column, or
+// the path of a member. One place may have several coordinates, also those of several objects one after the other.
+// Named formats whose objects have columns or members are entries of it.
+type form struct {
+	kind   *shapeKind
+	places []place
+}
+
+// place has some of the coordinates of an object.
+type place struct {
+	name string
+	at   []int // what its numbers are: positions in shapeKind.roles
+}
+
+// shapeKind is what coordinates are together. Either add or text is nil.
+type shapeKind struct {
+	roles []string
+	add   func(l *labels, v []float64) (coordForm, error)
+	// text adds a shape that is one text, and may say the size of its image.
+	text func(l *labels, text string, image uint32) (coordForm, error)
+}
+
+// shapeKinds are all kinds but outlines of vertices x1 y1 x2 y2 x3 y3 …: see verticesOf.
+var shapeKinds = []shapeKind{
+	{roles: strings.Fields("x0 y0 x1 y1"), add: addCorners},
+	{roles: strings.Fields("x1 y1 x2 y2"), add: addCorners},
+	{roles: strings.Fields("x y w h"), add: func(l *labels, v []float64) (coordForm, error) {
+		return l.box(v[0], v[1], v[0]+v[2], v[1]+v[3]), nil
+	}},
+	{roles: strings.Fields("cx cy w h"), add: func(l *labels, v []float64) (coordForm, error) {
+		return l.box(v[0]-v[2]/2, v[1]-v[3]/2, v[0]+v[2]/2, v[1]+v[3]/2), nil
+	}},
+	{roles: strings.Fields("cx cy w h angle"), add: func(l *labels, v []float64) (coordForm, error) {
+		return polygonForm, l.polygon(rotated(v[0], v[1], v[2], v[3], v[4])...)
+	}},
+	{roles: strings.Fields("cx cy w h degrees"), add: func(l *labels, v []float64) (coordForm, error) {
+		return polygonForm, l.polygon(rotated(v[0], v[1], v[2], v[3], v[4]*math.Pi/180)...)
+	}},
+	{roles: strings.Fields("x y"), add: func(l *labels, v []float64) (coordForm, error) {
+		l.coords = append(l.coords, v...)
+		return pointForm, nil
+	}},
+	{roles: []string{"outline"}, text: (*labels).outlineText},
+	{roles: []string{"runs"}, text: (*labels).runsText},
+	{roles: []string{"wkt"}, text: func(l *labels, text string, _ uint32) (coordForm, error) {
+		return l.wkt(text, true)
+	}},
+	{roles: []string{"via"}, text: func(l *labels, text string, _ uint32) (coordForm, error) {
+		return l.viaText(text)
+	}},
+}
+
+// formsAre says which kinds there are, for errors.
+const formsAre = "x0 y0 x1 y1 (corners), x y w h (a corner and the size), cx cy w h (the middle and the size, with " +
+	"angle in radians or degrees), x y (a point), x1 y1 x2 y2 x3 y3 … (an outline), outline, runs or wkt"
+
+func addCorners(l *labels, v []float64) (coordForm, error) {
+	if v[2] < v[0] || v[3] < v[1] {
+		l.remarks.Add(Backwards, v)
+	}
+	return l.box(min(v[0], v[2]), min(v[1], v[3]), max(v[0], v[2]), max(v[1], v[3])), nil
+}
+
+// maxVertices bounds the vertices that have places of their own.
+const maxVertices = 100
+
+// verticesOf returns the kind of an outline of n vertices.
+func verticesOf(n int) *shapeKind {
+	out := &shapeKind{add: func(l *labels, v []float64) (coordForm, error) { return polygonForm, l.polygon(v...) }}
+	for i := range n {
+		out.roles = append(out.roles, fmt.Sprint("x", i+1), fmt.Sprint("y", i+1))
+	}
+	return out
+}
+
+// newForm returns the form that places have by what lies there: "x y w h", or each of these alone.
+func newForm(box map[string]string) (*form, error) {
+	var roles []string
+	keys := slices.Sorted(maps.Keys(box))
+	for _, key := range keys {
+		roles = append(roles, strings.Fields(key)...)
+	}
+	made := &form{}
+	sorted := slices.Sorted(slices.Values(roles))
+	is := func(kind *shapeKind) bool { return slices.Equal(slices.Sorted(slices.Values(kind.roles)), sorted) }
+	if i := slices.IndexFunc(shapeKinds, func(k shapeKind) bool { return is(&k) }); i >= 0 {
+		made.kind = &shapeKinds[i]
+	} else if kind := verticesOf(min(len(roles), 2*maxVertices) / 2); len(roles) >= 6 && is(kind) {
+		made.kind = kind
+	} else {
+		return nil, fmt.Errorf("vector: box has %s: it must have %s", fault.Names(roles), formsAre)
+	}
+	for _, key := range keys {
+		p := place{name: box[key]}
+		for _, role := range strings.Fields(key) {
+			p.at = append(p.at, slices.Index(made.kind.roles, role))
+		}
+		if p.name == "" || len(p.at) == 0 {
+			return nil, fmt.Errorf("vector: box has %q at %q: both must be given", key, p.name)
+		}
+		made.places = append(made.places, p)
+	}
+	return made, nil
+}
+
+// entry returns the form of a named format: of as many places as coordinates, or of one for all.
+func entry(roles, places string) *form {
+	box, names := map[string]string{}, strings.Fields(places)
+	if len(names) == 1 {
+		box[roles] = places
+	} else {
+		for i, role := range strings.Fields(roles) {
+			box[role] = names[i]
+		}
+	}
+	made, err := newForm(box)
+	if err != nil {
+		panic(err)
+	}
+	return made
+}
+
+// record returns what an object has at a place: a word, or JSON of formats whose values are.
+type record func(place string) (text string, ok bool)
+
+// all reports whether an object has something at all places of a form.
+func (f *form) all(of record) bool {
+	return !slices.ContainsFunc(f.places, func(p place) bool {
+		text, ok := of(p.name)
+		return !ok || text == ""
+	})
+}
+
+// names returns the places of a form.
+func (f *form) names() (names []string) {
+	for _, p := range f.places {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// columnsOf are all places that an object is asked for, beside its coordinates.
+func (o *Options) columns() []string {
+	names := slices.Concat([]string{o.Column}, o.Columns, o.WhereColumns)
+	if image := column.Names(o.Image); len(image) > 0 {
+		for _, name := range image {
+			name, _, _ = strings.Cut(name, ":")
+			names = append(names, name)
+		}
+	} else {
+		names = append(names, o.Image)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// put adds the objects of a record in the form f, with the values of the columns; number is of their image. A record
+// without coordinates has no objects, but in a named format one without a shape.
+func (l *labels) put(ctx context.Context, f *form, of record, number uint32) error {
+	texts, count, err := l.coordinates(ctx, f, of)
+	if err != nil {
+		return err
+	}
+	if count == 0 && f != l.form {
+		count = 1
+	}
+	l.found = l.found[:0]
+	for i := range len(l.values) + len(l.o.WhereColumns) {
+		name := ""
+		if i < len(l.values) {
+			name = l.values[i].column
+		} else {
+			name = l.o.WhereColumns[i-len(l.values)]
+		}
+		value := found{one: textAt(of, name)}
+		if value.list, err = l.elements(ctx, value.one); err != nil {
+			return err
+		}
+		if value.list != nil && len(value.list) != count {
+			return fault.New(fault.Corrupt, name, "it has %d values for %d objects", len(value.list), count)
+		}
+		l.found = append(l.found, value)
+	}
+	for i := range count {
+		if l.o.Keep != nil && !l.o.Keep(func(name string) (string, bool) {
+			text := l.found[len(l.values)+slices.Index(l.o.WhereColumns, name)].of(i)
+			return unquoted(text), text != "" && text != "null"
+		}) {
+			continue
+		}
+		form := noForm
+		switch n := len(f.kind.roles); {
+		case texts != nil:
+			form, err = f.kind.text(l, unquoted(texts[i]), number)
+		case len(l.outline) > 0:
+			form, err = f.kind.add(l, l.outline[i*n:][:n])
+		}
+		if !l.o.OneImage {
+			l.images = append(l.images, number)
+		}
+		for k, column := range l.values {
+			switch {
+			case err != nil:
+				return err
+			case column.column == "" || l.valued:
+			case l.inJSON && !(l.word && k == 0):
+				err = column.addJSON(json.RawMessage(l.found[k].of(i)))
+			default:
+				err = column.addWord(l.found[k].of(i))
+			}
+		}
+		if err == nil {
+			err = l.end(ctx, form)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return l.charge(ctx)
+}
+
+// found is what a record has at a place: one value for all objects, or one for each.
+type found struct {
+	one  string
+	list []string
+}
+
+func (f *found) of(i int) string {
+	if f.list == nil {
+		return f.one
+	}
+	return f.list[i]
+}
+
+// coordinates returns how many objects a record has, and their shapes if these are texts; otherwise the coordinates of
+// all objects are in labels.outline.
+func (l *labels) coordinates(ctx context.Context, f *form, of record) (texts []string, count int, err error) {
+	l.outline = l.outline[:0]
+	if f.kind.text != nil {
+		text := strings.TrimSpace(textAt(of, f.places[0].name))
+		switch {
+		case text == "" || text == "null":
+			return nil, 0, nil
+		case !deep.MatchString(text):
+			return []string{text}, 1, nil
+		}
+		texts, err = l.elements(ctx, text)
+		return texts, len(texts), err
+	}
+	var from []int
+	read := l.vertex[:0]
+	even := true // all places have the coordinates of as many objects
+	for i, place := range f.places {
+		from = append(from, len(read))
+		if read, err = appendNumbers(read, textAt(of, place.name)); err != nil {
+			return nil, 0, fault.WithPart(err, place.name, fault.NoOffset)
+		}
+		here := len(read) - from[i]
+		if i == 0 {
+			count = here / len(place.at)
+		}
+		even = even && here == count*len(place.at)
+	}
+	l.vertex = read
+	width := len(f.kind.roles)
+	if len(read) > 0 && !even {
+		return nil, 0, fault.New(fault.Corrupt, "box", "it has %d of %d coordinates, which are %s in %s", len(read),
+			max(count, 1)*width, strings.Join(f.kind.roles, " "), fault.Names(f.names()))
+	}
+	l.outline = append(l.outline, make([]float64, len(read))...)
+	for k, place := range f.places {
+		for j, x := range read[from[k]:][:count*len(place.at)] {
+			l.outline[j/len(place.at)*width+place.at[j%len(place.at)]] = x
+		}
+	}
+	return nil, count, nil
+}
+
+// elements returns the values of a list of JSON, nil of another text.
+func (l *labels) elements(ctx context.Context, text string) ([]string, error) {
+	if text == "" || text[0] != '[' && text[0] != '"' {
+		return nil, nil
+	}
+	inner := unquoted(text)
+	if !strings.HasPrefix(inner, "[") {
+		return nil, nil
+	}
+	const each, few = 64, 1 << 12 // bytes of a value; bytes of a text whose values are few
+	if len(inner) > few {
+		if err := l.o.Grow(ctx, each*int64(strings.Count(inner, ","))); err != nil {
+			return nil, err
+		}
+	}
+	var list []json.RawMessage
+	if json.Unmarshal([]byte(inner), &list) != nil {
+		return nil, nil
+	}
+	values := make([]string, len(list))
+	for i, value := range list {
+		values[i] = string(value)
+	}
+	return values, nil
+}
+
+func textAt(of record, name string) string {
+	text, _ := of(name)
+	return text
+}
+
+// unquoted returns the text of a string of JSON, and others as they are.
+func unquoted(text string) string {
+	var plain string
+	if strings.HasPrefix(text, `"`) && json.Unmarshal([]byte(text), &plain) == nil {
+		return plain
+	}
+	return text
+}
+
+// apart separates the numbers of a text.
+const apart = " \t\r\n,;()[]\"'"
+
+// appendNumbers appends the numbers of a text or a list of JSON.
+func appendNumbers(to []float64, text string) ([]float64, error) {
+	if strings.TrimSpace(text) == "null" {
+		return to, nil
+	}
+	for {
+		if text = strings.TrimLeft(text, apart); text == "" {
+			return to, nil
+		}
+		end := strings.IndexAny(text, apart)
+		if end < 0 {
+			end = len(text)
+		}
+		x, err := parseNumber(text[:end])
+		if err != nil {
+			return to, err
+		}
+		to, text = append(to, x), text[end:]
+	}
+}
+
+// outlineText adds an outline: x and y in turn, also as JSON of points or of several outlines, or a mask of COCO.
+func (l *labels) outlineText(text string, image uint32) (coordForm, error) {
+	switch {
+	case strings.HasPrefix(text, "{"):
+		return l.mask(json.RawMessage(text), image)
+	case strings.HasPrefix(text, "["):
+		if points, err := appendNumbers(nil, text); err == nil && pairs.MatchString(text) {
+			return polygonForm, l.polygon(points...)
+		}
+		return l.outlines(json.RawMessage(text))
+	}
+	points, err := appendNumbers(nil, text)
+	if err == nil {
+		err = l.polygon(points...)
+	}
+	return polygonForm, err
+}
+
+// deep is the begin of a list of the outlines of several objects.
+var deep = regexp.MustCompile(`^\[\s*\[\s*\[`)
+
+// pairs are lists of two numbers in a list.
+var pairs = regexp.MustCompile(`^\[\s*(\[[^,\[\]]+,[^,\[\]]+\]\s*,?\s*)+\]$`)
+
+// runsText adds a mask of runs: of COCO, or as startsAndLengths reads it.
+func (l *labels) runsText(text string, image uint32) (coordForm, error) {
+	if strings.HasPrefix(text, "{") {
+		return l.mask(json.RawMessage(text), image)
+	}
+	return l.startsAndLengths(text)
+}
+
+// imageOf returns the path of the image of a record: what Options.Image names, or the path that it becomes.
+func (l *labels) imageOf(template string, of record) (string, error) {
+	if strings.IndexByte(template, '{') < 0 {
+		text, ok := of(template)
+		if !ok {
+			return "", fault.New(fault.NotFound, "image", "no %q", template)
+		}
+		return strings.TrimSpace(unquoted(text)), nil
+	}
+	lacks := ""
+	name := column.Fill(template, func(name string) (string, bool) {
+		name, width, _ := strings.Cut(name, ":")
+		text, ok := of(name)
+		if !ok {
+			lacks = name
+		}
+		text = strings.TrimSpace(unquoted(text))
+		if whole, isWhole := strings.CutSuffix(text, ".0"); isWhole { // a number of a table of floats
+			text = whole
+		}
+		if digits, err := strconv.Atoi(width); err == nil && digits <= maxDigits {
+			text = strings.Repeat("0", max(0, digits-len(text))) + text
+		}
+		return text, true
+	})
+	if lacks != "" {
+		return "", fault.New(fault.NotFound, "image", "no %q", lacks)
+	}
+	return name, nil
+}
+
+// maxDigits bounds the zeros before a number in the path of an image.
+const maxDigits = 64

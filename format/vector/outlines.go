@@ -1,0 +1,281 @@
+package vector
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+
+	"github.com/paulmach/orb"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/wkb"
+)
+
+// outlines adds a list of coordinates, or a list of such lists. Lists of fewer than three points cover nothing.
+func (l *labels) outlines(text json.RawMessage) (coordForm, error) {
+	f := noForm
+	add := func(outline []float64) error {
+		if len(outline) < 6 && len(outline)%2 == 0 {
+			l.leaveOut("a segmentation of two points")
+			return nil
+		}
+		f = polygonForm
+		return l.polygon(outline...)
+	}
+	rest, depth, err := l.list(text, add)
+	if err == nil && depth == 1 {
+		err = add(rest)
+	}
+	return f, err
+}
+
+// list returns the numbers of a list, and how many lists deep they lie. It calls each with the numbers of every list
+// that lies in another, unless it is nil.
+func (l *labels) list(text json.RawMessage, each func([]float64) error) (list []float64, depth int, err error) {
+	wrong := fault.New(fault.Corrupt, "list", "%s is no list of numbers", fault.Short(string(text)))
+	list, level := l.outline[:0], 0
+	rest := strings.TrimSpace(string(text))
+	for len(rest) > 0 {
+		switch char := rest[0]; char {
+		case '[':
+			level++
+			depth = max(depth, level)
+			if rest = rest[1:]; level > 2 || level == 2 && (each == nil || len(list) > 0) {
+				return nil, 0, wrong
+			}
+		case ']':
+			if level--; level == 1 {
+				if err := each(list); err != nil {
+					return nil, 0, err
+				}
+				list = list[:0]
+			}
+			rest = rest[1:]
+		case ',', ' ', '\t', '\r', '\n':
+			rest = rest[1:]
+		default:
+			end := strings.IndexAny(rest, ",] \t\r\n")
+			if end <= 0 || level != depth {
+				return nil, 0, wrong
+			}
+			x, err := parseNumber(rest[:end])
+			if err != nil {
+				return nil, 0, wrong
+			}
+			list, rest = append(list, x), rest[end:]
+		}
+	}
+	l.outline = list
+	return list, depth, nil
+}
+
+// mask adds a mask of runs, whose lengths are a list, or a string of LEB128-like numbers that pycocotools writes.
+func (l *labels) mask(text json.RawMessage, image uint32) (coordForm, error) {
+	var mask struct {
+		Size   []int64         `json:"size"`
+		Counts json.RawMessage `json:"counts"`
+	}
+	if err := json.Unmarshal(text, &mask); err != nil || len(mask.Size) != 2 {
+		return noForm, fault.New(fault.Corrupt, "segmentation", "a mask of runs has size and counts")
+	}
+	const side = 1 << 24 // each sum of runs is exact as a float64
+	height, width := mask.Size[0], mask.Size[1]
+	if height < 1 || width < 1 || height > side || width > side {
+		return noForm, fault.New(fault.Corrupt, "segmentation", "size %v", mask.Size)
+	}
+	l.declareSize(image, float64(width), float64(height))
+	l.coords = append(l.coords, float64(height))
+	start := len(l.coords)
+	var err error
+	if strings.HasPrefix(string(mask.Counts), `"`) {
+		var counts string
+		if err = json.Unmarshal(mask.Counts, &counts); err == nil {
+			err = l.packed(counts)
+		}
+	} else {
+		var list []float64
+		list, _, err = l.list(mask.Counts, nil)
+		l.coords = append(l.coords, list...)
+	}
+	if len(l.coords)-start > maxRuns {
+		return noForm, fault.New(fault.Limit, "counts", "over %d runs", maxRuns)
+	}
+	left := float64(height * width)
+	for _, run := range l.coords[start:] {
+		if left -= run; !(run >= 0 && left >= 0) || run != float64(int64(run)) {
+			return noForm, fault.New(fault.Corrupt, "counts", "runs do not fit into %v", mask.Size)
+		}
+	}
+	return runForm, err
+}
+
+// packed adds runs of a string, as rleFrString of COCO's API reads them: six bits a character, from the lowest on, and
+// from the fourth run on the difference to the last but one.
+func (l *labels) packed(counts string) error {
+	start := len(l.coords)
+	for pos := 0; pos < len(counts); {
+		value, shift, more := int64(0), uint(0), true
+		for more {
+			if pos == len(counts) || shift > 50 || counts[pos] < 48 || counts[pos] > 111 {
+				return fault.New(fault.Corrupt, "counts", "character %d of the runs is wrong", pos)
+			}
+			bits := int64(counts[pos] - 48)
+			value |= bits & 31 << shift
+			more = bits&32 != 0
+			pos++
+			if shift += 5; !more && bits&16 != 0 {
+				value |= -1 << shift
+			}
+		}
+		if number := len(l.coords) - start; number > 2 {
+			value += int64(l.coords[len(l.coords)-2])
+		}
+		l.coords = append(l.coords, float64(value))
+	}
+	return nil
+}
+
+// maxRuns bounds the runs of a mask, which take up to 200 bytes each while it is drawn.
+const maxRuns = 1 << 18
+
+// startsAndLengths adds a mask of runs: for each the number of its first pixel, from 1 on, and its length.
+// Pixels are numbered from top to bottom, column after column, of an image whose height the file does not say. Kaggle's
+// oldest files have -1 for an image without a mask.
+func (l *labels) startsAndLengths(text string) (coordForm, error) {
+	if text == "-1" {
+		return noForm, nil
+	}
+	list, err := numbers(strings.Fields(text))
+	const last = 1 << 48 // of an image of side by side pixels; its number is exact as a float64
+	if err != nil {
+		return noForm, err
+	}
+	if len(list)%2 != 0 || len(list) > maxRuns {
+		return noForm, fault.New(fault.Corrupt, "runs", "%d numbers: they are the first pixel and the "+
+			"length of each run, of at most %d", len(list), maxRuns/2)
+	}
+	l.coords = append(l.coords, imageHeight)
+	pos := 0.0
+	for i := 0; i < len(list); i += 2 {
+		start, length := list[i]-1, list[i+1]
+		whole := start == math.Trunc(start) && length == math.Trunc(length)
+		if !whole || !(start >= pos && length >= 0 && start+length <= last) {
+			return noForm, fault.New(fault.Corrupt, "runs", "the run %v %v follows pixel %v: runs are "+
+				"whole numbers in their order, from 1", list[i], length, pos)
+		}
+		l.coords = append(l.coords, start-pos, length)
+		pos = start + length
+	}
+	return runForm, nil
+}
+
+// rotated returns the corners of a box around a middle that is turned clockwise, as pictures are seen, by an angle in
+// radians.
+func rotated(x, y, width, height, angle float64) []float64 {
+	right, down := width/2, height/2
+	return turned(x, y, angle, [][2]float64{{-right, -down}, {right, -down}, {right, down}, {-right, down}})
+}
+
+// turned returns an outline whose points are said by their distances from a middle, turned around it.
+func turned(x, y, angle float64, points [][2]float64) (outline []float64) {
+	sin, cos := math.Sincos(angle)
+	for _, p := range points {
+		outline = append(outline, x+float64(p[0]*cos)-float64(p[1]*sin), y+float64(p[0]*sin)+float64(p[1]*cos))
+	}
+	return outline
+}
+
+// wkt adds a polygon or multipolygon of WKT. The masks of xView2 have the outer outlines alone, without the holes.
+func (l *labels) wkt(text string, holes bool) (coordForm, error) {
+	binary, err := wkb.AppendText(nil, text)
+	if err != nil {
+		return noForm, err
+	}
+	shape, err := wkb.Geometry(binary)
+	if err != nil {
+		return noForm, err
+	}
+	parts, several := shape.(orb.Collection)
+	if !several {
+		parts = orb.Collection{shape}
+	}
+	form := noForm
+	for _, part := range parts {
+		polygon, ok := part.(orb.Polygon)
+		if !ok {
+			return noForm, fault.New(fault.Unsupported, "wkt", "it is %s, and no polygon: leave it out",
+				fault.Short(text))
+		}
+		if !holes {
+			polygon = polygon[:min(len(polygon), 1)]
+		}
+		for i, ring := range polygon {
+			if err := l.polygon(flat(ring)...); err != nil {
+				return noForm, err
+			}
+			if form = polygonForm; i > 0 {
+				l.holes = append(l.holes, int64(len(l.coords)))
+			}
+		}
+	}
+	return form, nil
+}
+
+// viaShape is the outline of a region of VIA, the VGG Image Annotator.
+type viaShape struct {
+	Name                string
+	X, Y, Width, Height float64
+	CX, CY, R           float64
+	RX, RY, Theta       float64
+	XS                  []float64 `json:"all_points_x"`
+	YS                  []float64 `json:"all_points_y"`
+}
+
+// viaText adds the shape of a region in a cell of VIA's CSV. Images without regions have an empty one.
+func (l *labels) viaText(text string) (coordForm, error) {
+	var shape viaShape
+	if err := json.Unmarshal([]byte(text), &shape); err != nil {
+		return noForm, fault.New(fault.Corrupt, "region_shape_attributes", "%v", err)
+	}
+	if shape.Name == "" {
+		return noForm, nil
+	}
+	return l.via(&shape)
+}
+
+// via adds the shape of a region.
+func (l *labels) via(s *viaShape) (coordForm, error) {
+	switch s.Name {
+	case "rect":
+		return l.box(s.X, s.Y, s.X+s.Width, s.Y+s.Height), nil
+	case "circle":
+		return polygonForm, l.polygon(ellipse(s.CX, s.CY, s.R, s.R, 0)...)
+	case "ellipse":
+		return polygonForm, l.polygon(ellipse(s.CX, s.CY, s.RX, s.RY, s.Theta)...)
+	case "polygon":
+	default:
+		return l.leaveOut(s.Name), nil
+	}
+	if len(s.XS) != len(s.YS) {
+		return noForm, fault.New(fault.Corrupt, "region", "%d x and %d y of its points", len(s.XS), len(s.YS))
+	}
+	outline := make([]float64, 0, 2*len(s.XS))
+	for i, x := range s.XS {
+		outline = append(outline, x, s.YS[i])
+	}
+	return polygonForm, l.polygon(outline...)
+}
+
+// ellipseSides is how many sides an ellipse has as an outline: of one that is 100 pixels wide, they bend by a sixteenth
+// of a pixel. A multiple of four keeps its box.
+const ellipseSides = 64
+
+// ellipse returns the outline of an ellipse, turned clockwise, as pictures are seen, by an angle in radians.
+func ellipse(x, y, right, down, angle float64) []float64 {
+	points := make([][2]float64, ellipseSides)
+	for i := range points {
+		sin, cos := math.Sincos(2 * math.Pi * float64(i) / ellipseSides)
+		points[i] = [2]float64{cos * right, sin * down}
+	}
+	return turned(x, y, angle, points)
+}

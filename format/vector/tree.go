@@ -1,0 +1,388 @@
+package vector
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/textguard"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// tree reads objects from elements inside each other: members of JSON, whose lists are transparent, or elements and
+// attributes of XML. What lies around an object, before or behind it, may name its image.
+type tree struct {
+	*labels
+	objects  [][]string // the paths of objects
+	ends     bool       // paths are ends of paths, as in XML
+	in, out  []spot     // places below an object, and around objects
+	shared   []string   // the path of the element that objects share the latter in
+	waits    bool       // objects are added at the end of that element
+	keyed    bool       // the image is the name of a member whose path is shared
+	numbered bool       // paths have numbers of elements
+	outline  string     // the place whose texts are points, each in an element
+	add      func(ctx context.Context, of record) error
+	text     *textguard.Parts // of JSON, or nil
+
+	path    []string
+	within  bool       // an object, whose depth is inside
+	inside  int        // likewise
+	held    [][][]byte // what objects that wait have in places
+	size    int        // bytes of the object
+	count   int        // objects
+	known   bool       // a place of coordinates is there, or an empty list of objects
+	seen    []string   // the first members, for errors
+	skipped json.RawMessage
+}
+
+// spot is a place by its path, and what is there: nil for nothing.
+type spot struct {
+	name string
+	path []string
+	text []byte
+}
+
+// anyMember stands in a path for a member of any name, and as a place for its name.
+const anyMember = "*"
+
+// pathOf returns the path of a place.
+func pathOf(name string) []string {
+	return strings.Split(strings.Trim(strings.ReplaceAll(name, "/", "."), "."), ".")
+}
+
+// begins returns how many names two paths have in common at their begin, without the last one of the first.
+func begins(path, other []string) (n int) {
+	for n < min(len(path)-1, len(other)) && path[n] == other[n] {
+		n++
+	}
+	return n
+}
+
+// newTree returns the tree of the places that Options.Box names.
+func (l *labels) newTree(ends bool) *tree {
+	t := &tree{labels: l, ends: ends}
+	box, values := l.form.names(), slices.Concat(l.o.Columns, l.o.WhereColumns, []string{l.o.Column})
+	object := pathOf(box[0])
+	for i, name := range append(box, l.o.columns()...) {
+		if n := begins(pathOf(name), object); i < len(box) || n > 0 && slices.Contains(values, name) {
+			object = object[:n]
+		}
+	}
+	t.objects = [][]string{object}
+	for _, name := range append(box, l.o.columns()...) {
+		path := pathOf(name)
+		n := begins(path, object)
+		if n == len(object) {
+			t.in = append(t.in, spot{name: name, path: path[n:]})
+			t.numbered = t.numbered || slices.ContainsFunc(path[n:], isNumber)
+			continue
+		}
+		if path[len(path)-1] == anyMember { // the name of a member
+			t.keyed, t.shared = true, path
+			path = nil
+		}
+		if t.out = append(t.out, spot{name: name, path: path}); n > len(t.shared) {
+			t.shared = path[:n]
+		}
+	}
+	t.waits = len(t.out) > 0
+	if l.form.kind.roles[0] == "outline" {
+		t.outline = box[0]
+	}
+	t.add = func(ctx context.Context, of record) error {
+		if !slices.ContainsFunc(box, func(name string) bool { return textAt(of, name) != "" }) {
+			l.remarks.Add(NoBox, "object ", t.count)
+			return nil
+		}
+		return l.record(ctx, of)
+	}
+	return t
+}
+
+// noBox returns the error about a file in which no object has coordinates where box says.
+func (t *tree) noBox() error {
+	return fault.New(fault.NotFound, t.format, "no object has %s, which box names; there are %s",
+		fault.Names(t.form.names()), fault.Names(t.seen))
+}
+
+// at reports whether the element has a path.
+func (t *tree) at(path []string) bool {
+	here := t.path
+	if t.ends && len(path) < len(here) {
+		here = here[len(here)-len(path):]
+	}
+	return len(path) == len(here) && follows(here, path)
+}
+
+// follows reports whether names stand in a path one after the other.
+func follows(names, path []string) bool {
+	for i, name := range names {
+		if path[i] != name && path[i] != anyMember {
+			return false
+		}
+	}
+	return true
+}
+
+// begin begins an element.
+func (t *tree) begin(attributes []xml.Attr) error {
+	if !t.within {
+		if t.size = 0; slices.ContainsFunc(t.objects, t.at) {
+			t.within, t.inside = true, len(t.path)
+			t.count++
+			for i := range t.in {
+				t.in[i].text = nil
+			}
+		}
+	}
+	for _, a := range attributes {
+		t.path = append(t.path, "@"+a.Name.Local)
+		if err := t.leaf([]byte(a.Value)); err != nil {
+			return err
+		}
+		t.path = t.path[:len(t.path)-1]
+	}
+	return nil
+}
+
+// here returns the next place of the element, from number i on; nil without one.
+func (t *tree) here(i int) (found *spot, next int) {
+	spots, path := t.out, t.path
+	if t.within {
+		spots, path = t.in, t.path[t.inside:]
+	}
+	for ; i < len(spots); i++ {
+		if s := &spots[i]; len(s.path) > 0 && (t.within && slices.Equal(s.path, path) || !t.within && t.at(s.path)) {
+			return s, i + 1
+		}
+	}
+	return nil, i
+}
+
+// leaf notes the text of an element, or the value of a member.
+func (t *tree) leaf(text []byte) error {
+	if t.size += len(text) + len(t.path[len(t.path)-1]); t.ends && t.within && t.size > maxLine {
+		return fault.New(fault.Limit, "object", "over %d bytes", maxLine)
+	}
+	for s, i := t.here(0); s != nil; s, i = t.here(i) {
+		t.known = t.known || t.form != nil && slices.Contains(t.form.names(), s.name)
+		switch {
+		case !t.within || s.text == nil:
+			s.text = append([]byte{}, text...)
+		case t.ends && s.name == t.outline:
+			s.text = append(append(s.text, ' '), text...)
+		} // a second box or name is one of a part
+	}
+	return nil
+}
+
+// end ends an element.
+func (t *tree) end(ctx context.Context) error {
+	if t.within && len(t.path) == t.inside {
+		if t.within = false; !t.waits {
+			return t.add(ctx, t.of)
+		}
+		const each = 24 // bytes of a slice
+		if err := t.o.Grow(ctx, int64(t.size+each*len(t.in))); err != nil {
+			return err
+		}
+		var held [][]byte
+		for _, s := range t.in {
+			held = append(held, s.text)
+		}
+		t.held = append(t.held, held)
+	}
+	isRoot := len(t.path) == 0 || t.ends && len(t.path) == 1
+	if t.within || !t.waits || !isRoot && (len(t.shared) == 0 || !t.at(t.shared)) {
+		return nil
+	}
+	if name, err := t.imageOf(t.o.Image, t.of); err == nil && !t.o.OneImage { // perhaps without objects
+		if _, err := t.declare(name, name, 0, 0); err != nil {
+			return err
+		}
+	}
+	for _, held := range t.held {
+		for i := range t.in {
+			t.in[i].text = held[i]
+		}
+		if err := t.add(ctx, t.of); err != nil {
+			return err
+		}
+	}
+	t.held = t.held[:0]
+	for i := range t.out {
+		if path := t.out[i].path; len(path) > len(t.shared) && begins(path, t.shared) == len(t.shared) {
+			t.out[i].text = nil
+		}
+	}
+	return nil
+}
+
+// of is the record of an object.
+func (t *tree) of(name string) (string, bool) {
+	for _, spots := range [][]spot{t.in, t.out} {
+		for i := range spots {
+			if s := &spots[i]; s.name == name {
+				return string(s.text), s.text != nil && (t.ends || string(s.text) != "null")
+			}
+		}
+	}
+	return "", false
+}
+
+// value reads the next value of JSON.
+func (t *tree) value(ctx context.Context, d *json.Decoder) error {
+	if s, _ := t.here(0); s != nil {
+		err := d.Decode(&t.skipped)
+		if err == nil {
+			err = t.leaf(t.skipped)
+		}
+		return err
+	}
+	if !t.leads() {
+		return d.Decode(&t.skipped)
+	}
+	token, err := d.Token()
+	if t.known = t.known || err == nil && token == nil; err == nil { // null stands for no objects
+		err = t.behind(ctx, d, token)
+	}
+	return err
+}
+
+// leads reports whether a place may be in the element.
+func (t *tree) leads() bool {
+	spots, path := t.out, t.path
+	if t.within {
+		spots, path = t.in, t.path[t.inside:]
+	}
+	for i := range spots {
+		if to := spots[i].path; len(to) > len(path) && follows(path, to) {
+			return true
+		}
+	}
+	return !t.within && slices.ContainsFunc(t.objects, func(to []string) bool {
+		return len(to) >= len(path) && follows(path, to)
+	})
+}
+
+// behind reads the rest of a value of JSON, whose first token was read.
+func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) (err error) {
+	switch token {
+	case json.Delim('{'):
+		if err = t.begin(nil); err != nil {
+			return err
+		}
+		for d.More() {
+			token, err = d.Token()
+			if err != nil {
+				return err
+			}
+			key := token.(string) // the decoder takes no other keys
+			if t.path = append(t.path, key); len(t.seen) < maxListed && !slices.Contains(t.seen, key) {
+				t.seen = append(t.seen, key)
+			}
+			if t.keyed && t.at(t.shared) {
+				i := slices.IndexFunc(t.out, func(s spot) bool { return s.name == t.o.Image })
+				t.out[i].text, _ = json.Marshal(key) // no error: it is a string
+			}
+			if err = t.value(ctx, d); err != nil {
+				return err
+			}
+			t.path = t.path[:len(t.path)-1]
+		}
+		if err = t.end(ctx); err == nil {
+			err = expect(d, '}')
+		}
+	case json.Delim('['):
+		row := false // its elements have their numbers as names
+		t.known = t.known || !d.More()
+		for i := 0; d.More(); i++ {
+			t.text.Next()
+			if token, err = d.Token(); err != nil {
+				return err
+			}
+			_, nested := token.(json.Delim)
+			switch {
+			case nested:
+				err = t.behind(ctx, d, token)
+			case !t.numbered:
+				err = t.noObject(d, token)
+			default:
+				if !row {
+					row = true
+					err = t.begin(nil)
+				}
+				t.path = append(t.path, strconv.Itoa(i))
+				text, _ := json.Marshal(token) // no error: it is a number, a string, a bool or null
+				err = errors.Join(err, t.leaf(text))
+				t.path = t.path[:len(t.path)-1]
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if row {
+			err = t.end(ctx)
+		}
+		if err == nil {
+			err = expect(d, ']')
+		}
+	default:
+		return t.noObject(d, token)
+	}
+	return err
+}
+
+// noObject returns the error about a value where objects must stand. null stands for none.
+func (t *tree) noObject(d *json.Decoder, token json.Token) error {
+	if token == nil {
+		return nil
+	}
+	return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where an object or a list must stand",
+		fault.Short(fmt.Sprint(token)))
+}
+
+// readJSON reads the objects of JSON, or of a value a line.
+func (l *labels) readJSON(ctx context.Context, r source.Reader) error {
+	l.format, l.inJSON = "JSON", true
+	t := l.newTree(false)
+	t.text = newParts(ctx, r, "JSON", maxPiece)
+	d := json.NewDecoder(unseparated{t.text})
+	d.UseNumber()
+	for number := 0; ; number++ {
+		t.text.Next()
+		err := t.value(ctx, d)
+		if errors.Is(err, io.EOF) && number > 0 {
+			break
+		}
+		if err != nil {
+			return jsonError(d, err)
+		}
+	}
+	if !t.known {
+		return t.noBox()
+	}
+	return nil
+}
+
+// readXML reads the objects of XML.
+func (l *labels) readXML(ctx context.Context, r source.Reader) error {
+	l.format = "XML"
+	t := l.newTree(true)
+	if len(t.objects[0]) == 0 {
+		return fault.New(fault.Unsupported, "box", "it has %s: in XML places begin with the element of an object, as "+
+			`in "object/x1"`, fault.Names(l.form.names()))
+	}
+	_, err := t.walkXML(ctx, r)
+	if err == nil && t.count > 0 && !t.known {
+		err = t.noBox()
+	}
+	return err
+}
