@@ -55,6 +55,11 @@ func TestManyPartsTakeWhatIsCharged(t *testing.T) {
 		"GeoJSON, empty rings":         gj + strings.Repeat("[[]],", 200_000) + "[]]}}]}",
 		"GeoJSON, positions":           gj + strings.Repeat("[[[1,2]]],", 100_000) + "[]]}}]}",
 		"COCO, deep":                   `{"images":[{"id":1}],"annotations":[{"image_id":1,"x":` + deep + `}]}`,
+		"box, image behind":            `{"a":[` + strings.Repeat(`{"b":[1,2,3,4]},`, 100_000) + `{}],"n":"x"}`,
+		"box, empty objects":           `{"a":[` + strings.Repeat("{},", 300_000) + `{}]}`,
+		"box, many in a list":          `{"a":{"b":[` + strings.Repeat("1,", 400_000) + `1],"c":[1]}}`,
+		"box, lists in a list":         `{"a":{"b":[` + strings.Repeat("[],", 300_000) + `[]],"c":[[],[]]}}`,
+		"box, frames of XML":           strings.Repeat("<a><b>1 2 3 4</b></a>", 50_000),
 	} {
 		var at, before runtime.MemStats
 		charged, uncharged := int64(0), int64(0)
@@ -69,9 +74,11 @@ func TestManyPartsTakeWhatIsCharged(t *testing.T) {
 		}
 		open := source.OpenOne(func(context.Context) (source.Reader, error) { return source.Memory(text), nil })
 		// An object of three bytes is decoded by some hundreds, which are garbage.
-		taken.Check(t, len(text), 5*taken.FactorJSON, func() {
-			_, _ = vector.Open(t.Context(), open, "a", vector.Options{OneImage: true, Class: true, Grow: grow})
-		})
+		o := vector.Options{OneImage: true, Class: true, Grow: grow}
+		if strings.HasPrefix(name, "box") {
+			o = vector.Options{Box: map[string]string{"x y w h": "a/b"}, Column: "a/c", Image: "n", Grow: grow}
+		}
+		taken.Check(t, len(text), 5*taken.FactorJSON, func() { _, _ = vector.Open(t.Context(), open, "a", o) })
 		if most := int64(8<<20 + 8*len(text)); uncharged > most {
 			t.Errorf("%s, %d bytes: %d bytes of memory are not charged", name, len(text), uncharged)
 		}

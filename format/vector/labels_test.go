@@ -398,7 +398,8 @@ func TestTaken(t *testing.T) {
 		all = append(all, taken.CSV(names)...)
 	}
 	for _, text := range all {
-		for _, o := range []Options{{}, {Column: "class"}, {OneImage: true, Class: true}} {
+		for _, o := range []Options{{}, {Column: "class"}, {OneImage: true, Class: true},
+			{Box: map[string]string{"x y w h": "annotations.bbox"}, Column: "annotations.c", Image: "n"}} {
 			taken.Check(t, len(text), taken.FactorJSON, func() { _, _ = Open(t.Context(), memory(text), "f", o) })
 		}
 	}

@@ -36,6 +36,7 @@ type tree struct {
 	inside  int        // likewise
 	held    [][][]byte // what objects that wait have in places
 	size    int        // bytes of the object
+	owed    int64      // bytes of objects that wait, not charged yet
 	count   int        // objects
 	known   bool       // a place of coordinates is there, or an empty list of objects
 	seen    []string   // the first members, for errors
@@ -190,8 +191,11 @@ func (t *tree) end(ctx context.Context) error {
 			return t.add(ctx, t.of)
 		}
 		const each = 24 // bytes of a slice
-		if err := t.o.Grow(ctx, int64(t.size+each*len(t.in))); err != nil {
-			return err
+		if t.owed += int64(t.size + each*(len(t.in)+1)); t.owed >= chargeStep {
+			if err := t.o.Grow(ctx, t.owed); err != nil {
+				return err
+			}
+			t.owed = 0
 		}
 		var held [][]byte
 		for _, s := range t.in {
