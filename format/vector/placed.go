@@ -213,13 +213,17 @@ func (l *labels) readLines(ctx context.Context, r source.Reader, head []byte) er
 	headed := slices.ContainsFunc(names, func(name string) bool {
 		return !isNumber(name) && h.made[name].from == ""
 	})
-	first := true
+	width := 0 // of the first line
 	visit := func(words []string) error {
 		if isRemark(words) {
 			return nil
 		}
-		if first {
-			first = false
+		if comma == 0 && width > 0 && len(words) != width { // perhaps a class of several words
+			return fault.New(fault.Corrupt, "line", "%d words, and the first line has %d: values with blanks need "+
+				"commas, semicolons or tabs between them", len(words), width)
+		}
+		if width == 0 {
+			width = len(words)
 			_, err := appendNumbers(nil, textAt(h.of(words), box[0]))
 			if headed || err != nil && l.form.kind.add != nil {
 				for i := range words {
@@ -325,14 +329,11 @@ func (l *labels) readTable(ctx context.Context, rows *tables.Table,
 			return fault.WithPart(err, "row "+strconv.Itoa(row), fault.NoOffset)
 		}
 	}
-	if !t.known && rows.Len() > 0 {
-		t.seen = nil
-		for _, c := range rows.Columns() {
-			t.seen = append(t.seen, c.Name)
-		}
-		return t.noBox()
+	for _, c := range rows.Columns() {
+		t.seen = append(t.seen, c.Name)
 	}
-	return nil
+	t.empty = t.empty || rows.Len() == 0
+	return t.check()
 }
 
 // OfRows opens the shapes that lie in the cells of a table, one row for each image: see Layer.OfRow.

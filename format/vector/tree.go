@@ -38,7 +38,8 @@ type tree struct {
 	size    int        // bytes of the object
 	owed    int64      // bytes of objects that wait, not charged yet
 	count   int        // objects
-	known   bool       // a place of coordinates is there, or an empty list of objects
+	known   bool       // a place of coordinates is there
+	empty   bool       // a list of objects is empty, or null
 	seen    []string   // the first members, for errors
 	skipped json.RawMessage
 }
@@ -107,8 +108,11 @@ func (l *labels) newTree(ends bool) *tree {
 	return t
 }
 
-// noBox returns the error about a file in which no object has coordinates where box says.
-func (t *tree) noBox() error {
+// check refuses a file in which no object has coordinates where box says.
+func (t *tree) check() error {
+	if t.known || t.count == 0 && t.empty {
+		return nil
+	}
 	return fault.New(fault.NotFound, t.format, "no object has %s, which box names; there are %s",
 		fault.Names(t.form.names()), fault.Names(t.seen))
 }
@@ -173,6 +177,10 @@ func (t *tree) leaf(text []byte) error {
 		return fault.New(fault.Limit, "object", "over %d bytes", maxLine)
 	}
 	for s, i := t.here(0); s != nil; s, i = t.here(i) {
+		if !t.within && s.text != nil && len(t.held) > 0 {
+			return fault.New(fault.Unsupported, "image", "%q is there several times beside the objects: begin all "+
+				`places with the element around both, as in "frame/object/x1" and "frame/@number"`, s.name)
+		}
 		t.known = t.known || t.form != nil && slices.Contains(t.form.names(), s.name)
 		switch {
 		case !t.within || s.text == nil:
@@ -254,7 +262,7 @@ func (t *tree) value(ctx context.Context, d *json.Decoder) error {
 		return d.Decode(&t.skipped)
 	}
 	token, err := d.Token()
-	if t.known = t.known || err == nil && token == nil; err == nil { // null stands for no objects
+	if t.empty = t.empty || err == nil && token == nil; err == nil {
 		err = t.behind(ctx, d, token)
 	}
 	return err
@@ -306,7 +314,7 @@ func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) (e
 		}
 	case json.Delim('['):
 		row := false // its elements have their numbers as names
-		t.known = t.known || !d.More()
+		t.empty = t.empty || !d.More()
 		for i := 0; d.More(); i++ {
 			t.text.Next()
 			if token, err = d.Token(); err != nil {
@@ -370,10 +378,7 @@ func (l *labels) readJSON(ctx context.Context, r source.Reader) error {
 			return jsonError(d, err)
 		}
 	}
-	if !t.known {
-		return t.noBox()
-	}
-	return nil
+	return t.check()
 }
 
 // readXML reads the objects of XML.
@@ -384,9 +389,9 @@ func (l *labels) readXML(ctx context.Context, r source.Reader) error {
 		return fault.New(fault.Unsupported, "box", "it has %s: in XML places begin with the element of an object, as "+
 			`in "object/x1"`, fault.Names(l.form.names()))
 	}
-	_, err := t.walkXML(ctx, r)
-	if err == nil && t.count > 0 && !t.known {
-		err = t.noBox()
+	t.empty = true // as far as can be told
+	if _, err := t.walkXML(ctx, r); err != nil {
+		return err
 	}
-	return err
+	return t.check()
 }

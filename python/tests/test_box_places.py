@@ -515,3 +515,32 @@ def test_corners_in_another_order_are_counted(root: Path, caplog: Any) -> None:
     out, _ = got(root, vector)
     assert out == [[(1, b) for _, b in o] for o in OBJECTS]
     assert "end before they begin" in logged(caplog, "end before they begin")
+
+
+def test_image_elements_that_places_do_not_join(root: Path) -> None:
+    """The number of a frame is of the objects in it only where their places begin with the frame."""
+    frames = "".join(
+        f"<frame number='{i}'><objects><object><box left='{b[0]}' top='{b[1]}' w='{b[2] - b[0]}' "
+        f"h='{b[3] - b[1]}'/></object></objects></frame>"
+        for i, objects in enumerate(OBJECTS) for _, b in objects
+    )  # fmt: skip
+    (root / "all.xml").write_text(f"<video>{frames}</video>")
+
+    def vector(begin: str) -> Vector:
+        sides = [f"{begin}/@{side}" for side in ("left", "top", "w", "h")]
+        return Vector(
+            root / "all.xml", box={"x y w h": sides}, image="{frame.@number:04}",
+            missing="empty", kind="boxes",
+        )  # fmt: skip
+
+    out, _ = got(root, vector("frame/objects/object/box"))
+    assert out == [[(1, b) for _, b in o] for o in OBJECTS]
+    with pytest.raises(chaski.Error, match="several times beside the objects"):
+        got(root, vector("object/box"))
+
+
+def test_classes_of_several_words(root: Path) -> None:
+    pattern = each(root, "txt", lambda o: "1 2 9 9 storage tank\n1 2 9 9 ship\n")
+    vector = Vector(pattern, box={"x0 y0 x1 y1": [0, 1, 2, 3]}, column=4, kind="boxes")
+    with pytest.raises(chaski.Error, match="5 words, and the first line has 6"):
+        got(root, vector)
