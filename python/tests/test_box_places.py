@@ -518,7 +518,7 @@ def test_corners_in_another_order_are_counted(root: Path, caplog: Any) -> None:
 
 
 def test_image_elements_that_places_do_not_join(root: Path) -> None:
-    """The number of a frame is of the objects in it only where their places begin with the frame."""
+    """The number of a frame is of the objects in it only where their places begin with it."""
     frames = "".join(
         f"<frame number='{i}'><objects><object><box left='{b[0]}' top='{b[1]}' w='{b[2] - b[0]}' "
         f"h='{b[3] - b[1]}'/></object></objects></frame>"
