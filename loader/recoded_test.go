@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io/fs"
@@ -55,19 +56,52 @@ func smoothTOG(t testing.TB, path string, bands, side, tile, seed int) {
 	testfile.Write(t, path, b.Bytes())
 }
 
+// smoothZarr writes a Zarr array (n b y x) of 16 images of 3 bands, of uint16 with two bands of an image a chunk, by
+// gzip. Pixels change little from one to the next.
+func smoothZarr(t testing.TB, dir string) {
+	t.Helper()
+	const side = 96
+	for n := range 16 {
+		for b := range 2 {
+			var packed bytes.Buffer
+			w := gzip.NewWriter(&packed)
+			r := rand.New(rand.NewPCG(2, uint64(3*n+b)))
+			for i := range 2 * side * side {
+				v := 1000 + i%side*(n+1) + i/side%side*3 + r.IntN(64)
+				_, _ = w.Write([]byte{byte(v), byte(v >> 8)})
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			testfile.Write(t, filepath.Join(dir, fmt.Sprintf("c/%d/%d/0/0", n, b)), packed.Bytes())
+		}
+	}
+	testfile.Write(t, filepath.Join(dir, "zarr.json"), []byte(`{"zarr_format": 3, "node_type": "array", "shape":
+		[16, 3, 96, 96], "data_type": "uint16", "chunk_grid": {"name": "regular", "configuration": {"chunk_shape":
+		[1, 2, 96, 96]}}, "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes",
+		"configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {"level": 1}}], "dimension_names": ["n", "b", "y", "x"]}`))
+}
+
 // TestRecodedEpochs: with Recode, epochs have the same bytes as without it, and from the second on chunks are decoded
 // from what idle workers encoded.
 func TestRecodedEpochs(t *testing.T) {
-	dir := t.TempDir()
+	root := t.TempDir()
+	dir := filepath.Join(root, "files")
+	smoothZarr(t, filepath.Join(root, "x.zarr"))
 	for i := range 8 {
 		smoothTOG(t, filepath.Join(dir, fmt.Sprintf("%d.tif", i)), 3, 192, 64, i+1)
 	}
 	for name, spec := range map[string]string{
 		"chips":   `{"source": %q, "batch_size": 4, "shuffle": true}`,
 		"windows": `{"source": %q, "batch_size": 4, "sampler": {"kind": "random_window", "height": 70, "width": 50}}`,
+		"arrays": `{"source": %q, "batch_size": 4, "shuffle": true}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			parsed, err := loader.ParseSpec([]byte(fmt.Sprintf(spec, dir)))
+			source := dir
+			if name == "arrays" {
+				source = filepath.Join(root, "x.zarr")
+			}
+			parsed, err := loader.ParseSpec([]byte(fmt.Sprintf(spec, source)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,6 +30,9 @@ type Array interface {
 	// Bytes is the size of the largest decoded chunk, Size the size of one.
 	Bytes() int
 	Size(of ChunkID) int
+	// Row is the number of samples that follow each other along the innermost dimension of a decoded chunk; 0 if
+	// decoding it takes no longer than decoding another form of it.
+	Row(of ChunkID) int
 	// Together is the number of images that the largest chunk has samples of.
 	Together() int64
 	// Known returns where a chunk is, as far as that takes no request. exact is false if Find may say more.

@@ -229,6 +229,22 @@ func frameIndex(x *chunk.Index) chunk.Index {
 	return frames
 }
 
+// keyOfStored returns the key of a stored chunk of an array. Other open arrays have other numbers.
+func keyOfStored(of chunk.ChunkID) recodedKey {
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 16), of.Array)
+	return xxh3.Hash128(binary.LittleEndian.AppendUint64(b, uint64(of.Number)))
+}
+
+// storedIndex returns an index whose only chunk is one of an array, of size decoded bytes in rows of so many samples.
+func storedIndex(d chunk.DType, size, row int) chunk.Index {
+	samples := size / d.Size()
+	if row < 1 || samples%row != 0 {
+		row = samples
+	}
+	return chunk.Index{Bands: 1, Height: samples / row, Width: row, ChunkB: 1, ChunkH: samples / row, ChunkW: row,
+		DType: d, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: int64(size)}}}
+}
+
 // find returns an encoded chunk, which the caller must release if it has a segment. known says that it need not be
 // offered.
 func (r *Recoded) find(key recodedKey) (found recodedChunk, known bool) {

@@ -39,6 +39,10 @@ func (w *walk) find(ctx context.Context, wants []neededChunk) error {
 
 // decodeStored reads and decodes chunks of an array.
 func (w *walk) decodeStored(ctx context.Context, wants []neededChunk) error {
+	wants, err := w.recallStored(ctx, wants)
+	if err != nil {
+		return err
+	}
 	if err := w.find(ctx, wants); err != nil {
 		return err
 	}
@@ -222,6 +226,7 @@ func (w *walk) storedChunk(ctx context.Context, stored []byte, list []neededChun
 	}
 	w.finish(first, decoded)
 	w.putFollowing(decoded, list)
+	w.rememberStored(stored, first, decoded)
 	return nil
 }
 

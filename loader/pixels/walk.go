@@ -350,3 +350,70 @@ func (w *walk) remember(stored []byte, c *neededChunk, samples []byte, pixels in
 		w.recoded.release(found, false)
 	}
 }
+
+// recallStored is recall for chunks of an array, which stand in groups: see groupEnd.
+func (w *walk) recallStored(ctx context.Context, wants []neededChunk) (rest []neededChunk, err error) {
+	if w.recoded == nil || len(wants) == 0 {
+		return wants, nil
+	}
+	count := 0
+	for k := 0; k < len(wants); {
+		group := wants[k:][:groupEnd(wants[k:])]
+		row := w.x.Grid.Array.Row(group[0].stored.of)
+		if row > 0 && w.recallGroup(group, row) {
+			if count < k {
+				moved := slices.Clone(group)
+				copy(wants[count+len(group):], wants[count:k])
+				copy(wants[count:], moved)
+			}
+			count += len(group)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		k += len(group)
+	}
+	return wants[count:], nil
+}
+
+// recallGroup puts the chunks of a group into the sink, if their stored chunk is kept encoded.
+func (w *walk) recallGroup(group []neededChunk, row int) bool {
+	first := &group[0]
+	found, _ := w.recoded.find(keyOfStored(first.stored.of))
+	if found.in == nil {
+		return false
+	}
+	x := storedIndex(w.x.DType, w.x.Grid.Array.Size(first.stored.of), row)
+	frames := frameIndex(&x)
+	samples := w.storedMemory(first)
+	w.begin()
+	defer w.end()
+	used := w.Decoder.DecodeFirst(samples, found.frame, &frames, 0, x.Height*x.Width) == nil
+	w.recoded.release(found, used)
+	if used {
+		w.Clock.Lap(resources.StageDecode)
+		w.finish(first, samples)
+		w.putFollowing(samples, group)
+	}
+	return used
+}
+
+// rememberStored lets an idle worker encode a stored chunk of an array, which was decoded.
+func (w *walk) rememberStored(stored []byte, c *neededChunk, samples []byte) {
+	array := w.x.Grid.Array
+	size := len(samples)
+	if w.recoded == nil || len(stored) == 0 || size < keptTile || size > resources.DefaultMaxChunkBytes {
+		return
+	}
+	row := array.Row(c.stored.of)
+	if row == 0 {
+		return
+	}
+	key := keyOfStored(c.stored.of)
+	if found, known := w.recoded.find(key); !known {
+		x := storedIndex(w.x.DType, size, row)
+		w.recoded.offer(recoding{key: key, x: &x, stored: len(stored), content: samples, decoded: true})
+	} else if found.in != nil {
+		w.recoded.release(found, false)
+	}
+}

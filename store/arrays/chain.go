@@ -13,6 +13,17 @@ type Filter struct {
 	Conf  Object // its settings, as numcodecs has them
 }
 
+// slow reports whether undoing the filter takes long.
+func (f Filter) slow() bool {
+	switch f.Codec {
+	case "zstd", "gzip", "zlib", "bz2":
+		return true
+	case "blosc":
+		return slices.Contains([]string{"zstd", "zlib"}, f.Conf.String("cname"))
+	}
+	return false
+}
+
 // chain collects the steps of codecs in the order in which they encode.
 type chain struct {
 	m     *Meta

@@ -145,6 +145,15 @@ func (s *Raster) Together() int64 {
 // Size implements chunk.Array.
 func (s *Raster) Size(of chunk.ChunkID) int { return s.arrayOf(of).bytes }
 
+// Row implements chunk.Array.
+func (s *Raster) Row(of chunk.ChunkID) int {
+	array := s.arrayOf(of)
+	if !slices.ContainsFunc(array.Filters, Filter.slow) || len(array.Order) == 0 {
+		return 0
+	}
+	return int(array.Chunks[array.Order[len(array.Order)-1]])
+}
+
 // arrayOf returns the array that a chunk is of.
 func (s *Raster) arrayOf(of chunk.ChunkID) *Array {
 	for _, m := range s.bands {
