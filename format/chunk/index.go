@@ -71,6 +71,7 @@ const (
 	YCbCr // TIFF's samples of YCbCr without JPEG, which become RGB, with what they are stored as in Params
 	// Turned is a whole PNG or JPEG file whose pixels are stored turned, with how, the codec and its Params in Params.
 	Turned
+	BMP // a whole file
 	numCodecs
 )
 
@@ -94,6 +95,7 @@ var traits = [numCodecs]struct {
 	LZMA:     {name: "lzma", from: "format/codec/xz"},
 	YCbCr:    {name: "ycbcr", samples: true},
 	Turned:   {name: "turned", from: "format/picture", samples: true},
+	BMP:      {name: "bmp", from: "format/picture", samples: true},
 }
 
 // String returns the codec's name in lower case.

@@ -1,5 +1,5 @@
-// Package picture reads PNG and JPEG files as rasters of one chunk: labels, and sets of photographs. It also reads
-// arrays in .npy files (package npy), as rasters of uncompressed strips. They have no place on the ground.
+// Package picture reads PNG, JPEG and BMP files as rasters of one chunk: labels, and sets of photographs. It also
+// reads arrays in .npy files (package npy), as rasters of uncompressed strips. They have no place on the ground.
 //
 // A PNG (PNG Specification, third edition) has the bands of its colour type, as uint8 or uint16. Samples of fewer than
 // 8 bits become bytes without scaling, and palettes stay indices. Its nodata, as in GDAL, is the transparent value of
@@ -29,6 +29,7 @@ import (
 func init() {
 	pictures.Open, pictures.Palette = Open, Palette
 	chunk.Register(chunk.PNG, func() chunk.Decompressor { return new(pngDecoder) })
+	chunk.Register(chunk.BMP, func() chunk.Decompressor { return bmpDecoder{} })
 	chunk.Register(chunk.Turned, func() chunk.Decompressor { return new(turnedDecoder) })
 }
 
@@ -46,6 +47,8 @@ func Open(ctx context.Context, r source.Reader, axes chunk.Axes, maxChunk int) (
 	switch magic.Of(first) {
 	case magic.PNG:
 		x, err = h.png()
+	case magic.BMP:
+		x, err = h.bmp()
 	case magic.NPY:
 		if x, err = h.numpy(axes.Dims); err != nil {
 			return nil, err

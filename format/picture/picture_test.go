@@ -430,6 +430,12 @@ func FuzzPicture(f *testing.F) {
 		}
 		f.Add(append(head, make([]byte, 3*2*5*7)...))
 	}
+	for _, bits := range []byte{1, 4, 8, 24, 32} {
+		b := make([]byte, 54, 400) // headers of 5 rows of 7 pixels without a palette
+		copy(b, "BM")
+		b[10], b[14], b[18], b[22], b[28] = 54, 40, 7, 5, bits
+		f.Add(append(b, make([]byte, 5*28)...))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		taken.Check(t, len(b), taken.Factor, func() {
 			_, _ = picture.Open(t.Context(), memory(b), chunk.Axes{}, 1<<16)

@@ -59,6 +59,7 @@ var (
 		Ends: []string{".png"}}
 	JPEG = &Format{Name: "jpeg", Class: Picture, Noun: "a JPEG image", Starts: []string{"\xff\xd8\xff"},
 		Ends: []string{".jpg", ".jpeg"}}
+	BMP = &Format{Name: "bmp", Class: Picture, Noun: "a BMP image", Ends: []string{".bmp"}} // see function bitmap
 	NPY = &Format{Name: "npy", Class: Picture, Noun: "a NumPy array", Starts: []string{"\x93NUM"},
 		Ends: []string{".npy"}}
 	// NPZ is a ZIP of arrays. None of them is the raster that it stands for: SplitArray of package source names one.
@@ -74,7 +75,7 @@ var (
 )
 
 // formats are those that chaski reads. A new one is one entry.
-var formats = []*Format{TIFF, Rumi, PNG, JPEG, NPY, NPZ, VRT, ENVI, MAT,
+var formats = []*Format{TIFF, Rumi, PNG, JPEG, BMP, NPY, NPZ, VRT, ENVI, MAT,
 	{Name: "parquet", Class: Parquet, Noun: "a Parquet file", Starts: []string{"PAR1"},
 		Ends: []string{".parquet", ".pq", ".geoparquet"}},
 	{Name: "csv", Class: CSV, Noun: "a CSV file", Ends: []string{".csv", ".tsv"}},
@@ -110,6 +111,9 @@ func Of(head []byte) *Format {
 	if virtual(head) {
 		return VRT
 	}
+	if bitmap(head) {
+		return BMP
+	}
 	text := string(head[:min(len(head), longestStart)]) // head may be a whole file
 	for _, format := range formats {
 		if slices.ContainsFunc(format.Starts, func(start string) bool { return strings.HasPrefix(text, start) }) {
@@ -131,6 +135,11 @@ func virtual(head []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	starts := func(start string) bool { return bytes.HasPrefix(text, []byte(start)) }
 	return starts("<VRT") || (starts("<?") || starts("<!")) && bytes.Contains(text, []byte("<VRTDataset"))
+}
+
+// bitmap reports whether a BMP begins with head: two letters, a size, and four bytes of 0, which tell it from others.
+func bitmap(head []byte) bool {
+	return len(head) >= 10 && head[0] == 'B' && head[1] == 'M' && binary.LittleEndian.Uint32(head[6:]) == 0
 }
 
 // Named returns the format of a file by its extension. Formats that are not read have no class.
@@ -229,7 +238,7 @@ var ends = map[string]string{
 	".img": "an Erdas Imagine (HFA) raster", ".ntf": "a NITF file", ".nitf": "a NITF file", ".ecw": "an ECW image",
 	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster",
 	".fits": "a FITS file",
-	".webp": "a WebP image", ".gif": "a GIF image", ".bmp": "a BMP image",
+	".webp": "a WebP image", ".gif": "a GIF image",
 	".grib":  "a GRIB file",
 	".grib2": "a GRIB file", ".grb": "a GRIB file", ".zip": ZIP, ".tar": "a tar archive",
 	".gz": "a gzip file", ".tgz": "a tar archive", ".bz2": "a bzip2 file",

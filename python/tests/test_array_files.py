@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import chaski
 
@@ -184,3 +185,33 @@ def test_lmdb(tmp_path: Path) -> None:
     assert texts == [f"río {k}" * 3 for k in (0, 1, 2, 4, 5)]
     with pytest.raises(chaski.UnsupportedError, match=r"data\.mdb/{id}::KEY"):
         chaski.load(tmp_path / "a.lmdb", batch_size=1)
+
+
+def test_bmp(tmp_path: Path) -> None:
+    """BMP images of Pillow and GDAL, as GDAL reads them, and in a folder by a pattern."""
+    rasterio = pytest.importorskip("rasterio")
+    rng = np.random.default_rng(0)
+    grey, colours = rng.integers(0, 256, (7, 5), "u1"), rng.integers(0, 256, (7, 5, 3), "u1")
+    made = {
+        "grey": Image.fromarray(grey),
+        "rgb": Image.fromarray(colours),
+        "bits": Image.fromarray(grey > 100),
+        "alpha": Image.fromarray(np.dstack([colours, grey])),
+        "palette": Image.fromarray(colours).quantize(16),
+    }
+    for name, image in made.items():
+        image.save(tmp_path / f"{name}.bmp")
+    with rasterio.open(
+        tmp_path / "by_gdal.bmp", "w", driver="BMP", count=3, height=7, width=5, dtype="uint8"
+    ) as f:
+        f.write(colours.transpose(2, 0, 1))
+    for path in tmp_path.glob("*.bmp"):
+        with rasterio.open(path) as f:
+            assert np.array_equal(chaski.read(path), f.read()), path
+    got = rows(tmp_path, {"image": chaski.Field(pattern="r{id}.bmp")})
+    assert np.array_equal(got["image"][0], colours.transpose(2, 0, 1))
+    data = bytearray((tmp_path / "rgb.bmp").read_bytes())
+    data[30] = 1
+    (tmp_path / "runs.bmp").write_bytes(data)
+    with pytest.raises(chaski.UnsupportedError, match="compression 1"):
+        chaski.read(tmp_path / "runs.bmp")

@@ -274,7 +274,7 @@ def test_no_sample_is_transparent(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"text, and no picture"])
 def test_no_picture(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(chaski.CorruptError, match="begins like no PNG, JPEG, NumPy, TIFF"):
+    with pytest.raises(chaski.CorruptError, match="begins like no PNG, JPEG, BMP, NumPy, TIFF"):
         chaski.read(tmp_path / name)
 
 

@@ -489,7 +489,7 @@ func NotRaster(ctx context.Context, o source.Opener, uri string, r source.Reader
 	case magic.Named(uri) == magic.ENVI && isOther(ctx, r):
 		return fault.At(fault.Corrupt, "header", 0, "there is no header of an ENVI raster beside it, NAME.hdr")
 	case magic.Named(uri).Class == magic.Picture && isOther(ctx, r):
-		return fault.At(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, NumPy, TIFF, rumi or VRT file")
+		return fault.At(fault.Corrupt, "header", 0, "it begins like no PNG, JPEG, BMP, NumPy, TIFF, rumi or VRT file")
 	default:
 		if name := foreign(ctx, uri, r); name != "" {
 			return ifd.NotRead(name)

@@ -49,7 +49,7 @@ func TestOtherFormatsAreNamed(t *testing.T) {
 			"unsupported"},
 		"a.zip": {"PK\x03\x04 and so on", "a zip archive is not read as a raster: name its member, as in " +
 			"/vsizip/{FILE.zip}/MEMBER or, in a container, FILE::SAMPLE/PATH: unsupported"},
-		"a.png": {"of no format", "it begins like no PNG, JPEG, NumPy, TIFF, rumi or VRT file: corrupt"},
+		"a.png": {"of no format", "it begins like no PNG, JPEG, BMP, NumPy, TIFF, rumi or VRT file: corrupt"},
 	} {
 		path := filepath.Join(dir, name)
 		testfile.Write(t, path, []byte(c.content))
