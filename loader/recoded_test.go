@@ -94,7 +94,7 @@ func TestRecodedEpochs(t *testing.T) {
 	for name, spec := range map[string]string{
 		"chips":   `{"source": %q, "batch_size": 4, "shuffle": true}`,
 		"windows": `{"source": %q, "batch_size": 4, "sampler": {"kind": "random_window", "height": 70, "width": 50}}`,
-		"arrays": `{"source": %q, "batch_size": 4, "shuffle": true}`,
+		"arrays":  `{"source": %q, "batch_size": 4, "shuffle": true}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := dir

@@ -141,7 +141,9 @@ type Raster interface {
 type About struct {
 	URI   string   // of the first array
 	Bands []string // their names, or nil
-	Text  string   // what decides the meaning of the arrays, for fingerprints
+	// BandAxis is the array whose values are names of the bands, if there is one; "" where no name leads to it.
+	BandAxis string
+	Text     string // what decides the meaning of the arrays, for fingerprints
 }
 
 // Coordinated is a Raster whose images have coordinates along n, which are not their numbers.

@@ -10,6 +10,7 @@ const (
 	SZIP        = 4
 	NBit        = 5
 	ScaleOffset = 6
+	BZip2       = 307
 	LZF         = 32000
 	Blosc       = 32001
 	Zstd        = 32015
@@ -17,7 +18,7 @@ const (
 
 // names are the names of filters, those that are registered with The HDF Group and often seen too.
 var names = map[int]string{Deflate: "deflate", Shuffle: "shuffle", Fletcher32: "fletcher32", SZIP: "szip", NBit: "nbit",
-	ScaleOffset: "scaleoffset", LZF: "lzf", Blosc: "blosc", Zstd: "zstd", 307: "bzip2", 32004: "lz4",
+	ScaleOffset: "scaleoffset", LZF: "lzf", Blosc: "blosc", Zstd: "zstd", BZip2: "bzip2", 32004: "lz4",
 	32008: "bitshuffle", 32013: "zfp", 32017: "sz", 32019: "fcidecomp", 32023: "sperr", 32026: "blosc2", 32028: "sz3"}
 
 // Filter is one filter of the chunks of a dataset.

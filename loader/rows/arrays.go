@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"path"
 	"strconv"
 
 	"github.com/zeebo/xxh3"
@@ -45,6 +46,7 @@ type arrays struct {
 // arrayField is a raster or a metadata column.
 type arrayField struct {
 	raster store.Raster
+	bands  []string // their names, or nil
 	place  *catalog.Place
 	labels store.Labels
 }
@@ -105,6 +107,9 @@ func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) err
 		}
 		_, _ = d.hasher.WriteString(raster.About().Text)
 		made.raster, made.place, n = raster, placeOf(ctx, raster), raster.Len()
+		if made.bands = raster.About().Bands; made.bands == nil && f.BandNames != nil {
+			made.bands = d.coordinateOf(ctx, raster)
+		}
 		repeated = raster.HasN()
 	}
 	if !repeated { // an image without n belongs to every row
@@ -114,6 +119,28 @@ func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) err
 		return fault.New(fault.Unsupported, "dataset", "%d images, %d of the first field", n, d.n)
 	}
 	d.n = n
+	return nil
+}
+
+// coordinateOf returns the names of the bands of a raster: the strings, or the whole numbers, of their coordinate, or
+// nil.
+func (d *arrays) coordinateOf(ctx context.Context, r store.Raster) (names []string) {
+	axis, grid := r.About().BandAxis, r.Grid()
+	for _, array := range [...]string{axis, path.Base(axis)} { // in the group of the raster, or above it
+		labels, err := d.group.Labels(ctx, array)
+		if axis == "" || err != nil {
+			continue
+		}
+		kind := labels.Kind()
+		if labels.Len() != int64(grid.StepBands()) || kind != column.Text && kind != column.Int {
+			return nil
+		}
+		for band := range labels.Len() {
+			value := labels.Value(band)
+			names = append(names, value.In(kind))
+		}
+		return names
+	}
 	return nil
 }
 
@@ -173,7 +200,7 @@ func (d *arrays) field(f *arrayField) Field {
 			if !f.raster.HasN() {
 				row = 0
 			}
-			return catalog.Asset{URI: about.URI, Index: f.raster.Index(row), Names: about.Bands, Place: f.place}, nil
+			return catalog.Asset{URI: about.URI, Index: f.raster.Index(row), Names: f.bands, Place: f.place}, nil
 		},
 		Value: func(context.Context, int64) (catalog.Value, error) {
 			return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset",

@@ -15,6 +15,8 @@ from patience import logged
 
 import chaski
 
+h5py = pytest.importorskip("h5py")
+
 pytestmark = pytest.mark.usefixtures("one_engine")
 
 DATA = Path(__file__).parents[2] / "testdata" / "hdf5"
@@ -299,3 +301,63 @@ def test_large_attributes_and_bitfields(tmp_path: Path) -> None:
     batch = load("a.h5", {"image": {}}, dims="y x", folder=tmp_path)
     assert np.array_equal(batch["image"][0].reshape(3, 4), want)
     assert chaski.info(tmp_path / "a.h5")["arrays"][0]["nodata"] == 5
+
+
+FILTERS: dict[str, dict[str, Any]] = {
+    "scaleoffset": {"scaleoffset": 0},
+    "scaleoffset and gzip": {"scaleoffset": 0, "compression": "gzip"},
+}
+
+
+@pytest.mark.parametrize("how", FILTERS)
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", ">i2", "u4", "i8", "f4", ">f4", "f8"])
+def test_values_in_fewer_bits(tmp_path, binary, how, dtype) -> None:
+    rng = np.random.default_rng(3)
+    values = np.round(rng.normal(30, 8, (5, 2, 8, 8)), 2).astype(dtype)
+    options = dict(FILTERS[how])
+    if "f" in dtype:
+        options["scaleoffset"] = 2
+    else:
+        values[0, 0, 0, :3] = 101
+        options["fillvalue"] = 101
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f.create_dataset("x", data=values, chunks=(2, 2, 8, 8), **options)
+    with h5py.File(tmp_path / "x.h5") as f:  # not what the cache of the writer has
+        want = f["x"][:]
+    fields = {"x": chaski.Field(column="x", dtype="native")}
+    rows = chaski.Rows(dims="n b y x")
+    reads: dict[str, Any] = {"batch_size": 5, "shuffle": False, "rows": rows, "fields": fields}
+    with chaski.load(tmp_path / "x.h5", **reads) as loader:
+        (batch,) = loader
+    np.testing.assert_array_equal(batch["x"], want.astype(want.dtype.newbyteorder("=")))
+
+
+@pytest.mark.parametrize("numbers", [(1, 1), (5,), (2, 5, 1), (1, 1, 3)])
+def test_filters_by_number(tmp_path, binary, numbers) -> None:
+    """Deflate twice, nbit of whole numbers, and a checksum around both."""
+    values = np.arange(5 * 2 * 8 * 8, dtype="i2").reshape(5, 2, 8, 8)
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        made.set_chunk((2, 2, 8, 8))
+        for number in numbers:
+            made.set_filter(number, 0, (4,) if number == 1 else ())
+        space = h5py.h5s.create_simple(values.shape)
+        data = h5py.h5d.create(f.id, b"x", h5py.h5t.py_create(values.dtype), space, made)
+        data.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+    fields = {"x": chaski.Field(column="x", dtype="native")}
+    rows = chaski.Rows(dims="n b y x")
+    reads: dict[str, Any] = {"batch_size": 5, "shuffle": False, "rows": rows, "fields": fields}
+    with chaski.load(tmp_path / "x.h5", **reads) as loader:
+        (batch,) = loader
+    np.testing.assert_array_equal(batch["x"], values)
+
+
+def test_bzip2(tmp_path, binary) -> None:
+    plugin = pytest.importorskip("hdf5plugin")
+    values = np.arange(5 * 2 * 8 * 8, dtype="i2").reshape(5, 2, 8, 8)
+    with h5py.File(tmp_path / "x.h5", "w") as f:
+        f.create_dataset("x", data=values, chunks=(2, 2, 8, 8), **plugin.BZip2())
+    rows = chaski.Rows(dims="n b y x")
+    with chaski.load(tmp_path / "x.h5", batch_size=5, shuffle=False, rows=rows) as loader:
+        (batch,) = loader
+    np.testing.assert_array_equal(batch["image"], values)

@@ -269,3 +269,40 @@ def test_a_chunk_that_the_store_lacks(tmp_path: Path, remote: bool, shards: bool
             name.write_bytes((tmp_path / "a.zarr" / "0.0.0").read_bytes())
         uri = f"{root}/whole.zarr"
         assert first(strict=True)[1] == [1, end]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("kind", ["object", "str", "bytes"])
+@pytest.mark.parametrize("codec", ["default", "gzip", "blosc", None])
+def test_strings_are_labels_and_names_of_bands(tmp_path, binary, version, kind, codec) -> None:
+    xarray = pytest.importorskip("xarray")
+    codecs, zarr = pytest.importorskip("numcodecs"), pytest.importorskip("zarr")
+    image = np.arange(4 * 3 * 8 * 8, dtype="i2").reshape(4, 3, 8, 8)
+    texts = ["a", "bb", "", "dül" if kind != "bytes" else "x"]
+    values = np.array(texts, object) if kind == "object" else np.array(texts)
+    values = np.array([t.encode() for t in texts]) if kind == "bytes" else values
+    bands = {"band": ["B02", "B08", "B11"]}
+    axes = ("sample", "band", "y", "x")
+    store = xarray.Dataset({"image": (axes, image), "text": ("sample", values)}, coords=bands)
+    how: dict[str, Any] = {"chunks": (3,)}
+    if codec != "default":
+        zarr_codecs = zarr.codecs
+        made = {
+            (2, "gzip"): codecs.GZip(),
+            (2, "blosc"): codecs.Blosc(),
+            (3, "gzip"): zarr_codecs.GzipCodec(),
+            (3, "blosc"): zarr_codecs.BloscCodec(),
+        }.get((version, codec))
+        how["compressors"] = [made] if made else None
+    path = tmp_path / "x.zarr"
+    store.to_zarr(path, zarr_format=version, encoding={"text": how})
+    fields = {
+        "image": chaski.Field(column="image", bands=["B08"], dtype="native"),
+        "text": chaski.Field(column="text"),
+    }
+    with chaski.load(path, batch_size=4, shuffle=False, fields=fields) as loader:
+        (batch,) = loader
+    assert batch["text"].tolist() == texts
+    assert (batch["image"][:, 0] == image[:, 1]).all()
+    for command in ("verify", "info"):
+        subprocess.run([binary, command, path], check=True, capture_output=True)

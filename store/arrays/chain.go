@@ -82,12 +82,13 @@ func (c *chain) add(f *Filter) error {
 	if kind == nil {
 		return Unsupported("codec %q", f.Name)
 	}
-	added := decodeStep{name: f.Name, codecKind: kind, size: c.size}
-	if c.size < 0 && kind.compresses {
+	added := decodeStep{name: f.Name, kindName: f.Codec, codecKind: kind, size: c.size}
+	again := f.Codec == "zlib" || f.Codec == "gzip" // which HDF5 may have twice
+	if c.size < 0 && kind.compresses && !again {
 		return Unsupported("codec %q around another compressor", f.Name)
 	}
 	// Only a checksum may be around a compressor, because it needs no size of its input.
-	if c.size < 0 && kind.sum == nil {
+	if c.size < 0 && kind.sum == nil && !again {
 		return Unsupported("codec %q around a compressor", f.Name)
 	}
 	if kind.configure != nil {

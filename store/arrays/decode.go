@@ -1,7 +1,15 @@
 package arrays
 
 import (
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/binary"
+	"io"
 	"slices"
+
+	frames "github.com/klauspost/compress/zstd"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/expand"
@@ -31,6 +39,14 @@ func (d *chunkDecoder) chunk(dst, src []byte, steps []decodeStep) error {
 		if stored := step.stored(); stored >= 0 && stored != len(cur) {
 			return badSize(step.name, len(cur), stored)
 		}
+		if step.size < 0 {
+			opened, err := d.opened(step, cur, 2*len(dst)+64<<10)
+			if err != nil {
+				return fault.WithPart(err, "codec "+step.name, fault.NoOffset)
+			}
+			cur = opened
+			continue
+		}
 		out := dst
 		if i < len(steps)-1 {
 			// The two buffers alternate, so the output is never the one that cur is in.
@@ -53,6 +69,58 @@ func (d *chunkDecoder) chunk(dst, src []byte, steps []decodeStep) error {
 		copy(dst, cur)
 	}
 	return nil
+}
+
+// opened undoes a compressor whose output, of at most so many bytes, is of no known size.
+func (d *chunkDecoder) opened(s *decodeStep, src []byte, most int) ([]byte, error) {
+	if s.sum != nil {
+		return checked(src, s)
+	}
+	var r io.Reader
+	var err error
+	switch s.kindName {
+	case "gzip":
+		r, err = gzip.NewReader(bytes.NewReader(src))
+	case "zlib":
+		r, err = zlib.NewReader(bytes.NewReader(src))
+	case "bz2":
+		r = bzip2.NewReader(bytes.NewReader(src))
+	case "zstd":
+		var opened *frames.Decoder
+		opened, err = frames.NewReader(bytes.NewReader(src), frames.WithDecoderConcurrency(1),
+			frames.WithDecoderMaxMemory(uint64(most)), frames.WithDecoderLowmem(true))
+		if err == nil {
+			defer opened.Close()
+			r = opened
+		}
+	case "blosc", "lz4":
+		size := uint32(0)
+		at := 0
+		if s.kindName == "blosc" { // which has it behind 4 bytes
+			at = 4
+		}
+		if len(src) >= at+4 {
+			size = binary.LittleEndian.Uint32(src[at:])
+		}
+		if int64(size) > int64(min(most, 255*len(src)+64)) {
+			return nil, broken("", "%d bytes of %d stored ones", size, len(src))
+		}
+		out := make([]byte, size, int(size)+64)
+		return out, s.undo(d, out, src, s)
+	default:
+		return nil, Unsupported("codec %q of values of no known size", s.name)
+	}
+	if err != nil {
+		return nil, broken("", "%v", err)
+	}
+	out, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err != nil {
+		return nil, broken("", "%v", err)
+	}
+	if len(out) > most {
+		return nil, broken("", "more than %d bytes", most)
+	}
+	return out, nil
 }
 
 func broken(part, format string, args ...any) error {

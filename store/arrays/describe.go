@@ -70,6 +70,12 @@ func describe(ctx context.Context, n *Node, a *Array) Described {
 	if a.Bool {
 		i.DType = "bool"
 	}
+	if a.Texts != nil || a.Strings {
+		if i.DType = "string"; a.Texts != nil { // without the bytes of one
+			i.Shape, i.Chunks = a.Shape[:len(a.Shape)-1], a.Chunks[:len(a.Chunks)-1]
+		}
+		return i
+	}
 	fill := num.Float(a.FillValue())
 	i.Fill = &fill
 	i.Scale, i.Offset = number(a, "scale_factor"), number(a, "add_offset")

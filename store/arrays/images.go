@@ -46,6 +46,9 @@ const imagesPart = "dimensions"
 // else by the names of the dimensions. Two dimensions without names are y and x. It returns nil if the array cannot be
 // images.
 func (m *Meta) Axes(dims string) []string {
+	if m.Texts != nil || m.Strings {
+		return nil
+	}
 	names := strings.Fields(dims)
 	if len(names) == 0 {
 		for _, n := range m.Names {

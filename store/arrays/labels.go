@@ -17,9 +17,7 @@ import (
 
 const (
 	// maxLabels bounds the bytes of the labels of an array, which are in memory: 8 million numbers of 8 bytes.
-	maxLabels = 64 << 20
-	// labelCost is the memory of a string beside its bytes.
-	labelCost = 16
+	maxLabels = maxStrings
 )
 
 // Labels are an array whose first dimension is n: a number, a list of numbers or a string for each image. Numbers have
@@ -37,9 +35,6 @@ type Labels struct {
 	missing []chunk.NoData
 	time    *cfTime // nil for numbers that are no times
 }
-
-// Texts turns the bytes of an array of strings into them.
-type Texts func(ctx context.Context, data []byte) ([]string, error)
 
 // Labels reads the labels that an array below the node has: its path, or the last part of it if only one array has it.
 func (n *Node) Labels(ctx context.Context, name string) (store.Labels, error) {
@@ -70,7 +65,7 @@ func (l *Labels) Len() int64 { return l.n }
 func (l *Labels) Bytes() int64 {
 	sum := int64(len(l.data))
 	for _, text := range l.texts {
-		sum += labelCost + int64(len(text))
+		sum += stringCost + int64(len(text))
 	}
 	return sum
 }
@@ -99,11 +94,21 @@ func (n *Node) labelArray(ctx context.Context, name string) (*Array, Texts, erro
 	if e, ok := n.below[n.prefix+found[0].Path].(*made); ok && e.texts != nil {
 		return e.of, e.texts, nil
 	}
-	return found[0].Array, nil, found[0].Err
+	if found[0].Array == nil || found[0].Err != nil {
+		return nil, nil, found[0].Err
+	}
+	return found[0].Array, found[0].Array.Texts, nil
 }
 
 // readLabels reads the labels of an array. With texts they are strings, whose bytes are its last dimension.
 func readLabels(ctx context.Context, a *Array, texts Texts) (*Labels, error) {
+	if a.Strings {
+		texts, err := a.readStrings(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &Labels{Array: a, n: a.Shape[0], each: 1, dtype: a.DType, texts: texts}, nil
+	}
 	rank := len(a.Shape)
 	if texts != nil {
 		rank--
@@ -142,7 +147,7 @@ func readLabels(ctx context.Context, a *Array, texts Texts) (*Labels, error) {
 	}
 	sum := -count * size // the bytes go, the strings stay
 	for _, text := range labels.texts {
-		sum += labelCost + int64(len(text))
+		sum += stringCost + int64(len(text))
 	}
 	labels.data = nil
 	return labels, a.options.memory.take(ctx, sum)

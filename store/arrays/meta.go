@@ -1,6 +1,7 @@
 package arrays
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -27,6 +28,11 @@ type Meta struct {
 	Big     bool
 	Attrs   Object // not decoded
 	Order   []int  // the dimensions in the order in which a decoded chunk holds them, the last one fastest
+	// Texts makes strings of an array of bytes whose last dimension is a string; nil for arrays of numbers. Names of
+	// chunks leave out that dimension.
+	Texts Texts
+	// Strings is true of strings of any length, which only Labels reads: DType is of nothing.
+	Strings bool
 	// FillMissing is true if the fill value marks cells without a measurement.
 	FillMissing bool
 	// Text is the metadata that decides the meaning of the chunks, for fingerprints.
@@ -35,6 +41,9 @@ type Meta struct {
 	steps  []decodeStep // in the order in which they decode
 	stored chunk.DType  // before view
 }
+
+// Texts turns the bytes of an array of strings into them.
+type Texts func(ctx context.Context, data []byte) ([]string, error)
 
 // CheckShape checks sizes: as many for chunks as for the array, all positive, and products that fit.
 func CheckShape(shape, chunks []int64) error {

@@ -82,7 +82,13 @@ func (s *Raster) About() store.About {
 	for _, m := range s.bands {
 		text.WriteString(m.a.print())
 	}
-	return store.About{URI: s.bands[0].a.URI, Bands: s.names, Text: text.String()}
+	about := store.About{URI: s.bands[0].a.URI, Bands: s.names, Text: text.String()}
+	if m := s.bands[0]; len(s.bands) == 1 && m.dim[2] >= 0 && m.dim[2] < len(m.a.Names) {
+		if name := m.a.Names[m.dim[2]]; name != "" {
+			about.BandAxis = path.Join(path.Dir(m.a.Path), name)
+		}
+	}
+	return about
 }
 
 // Arrays returns the arrays: one, or one for each band.

@@ -3,6 +3,7 @@ package arrays
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -170,4 +171,87 @@ func (r *reader) fetch(ctx context.Context, p *chunk.Stored) (b []byte, ok bool,
 		r.stored = append(r.stored, make([]byte, p.Pad)...)
 	}
 	return r.stored, ok, err
+}
+
+const (
+	// maxStrings bounds the bytes of the strings of an array, which are in memory.
+	maxStrings = 64 << 20
+	// stringCost is the memory of a string beside its bytes.
+	stringCost = 16
+)
+
+// Chunks of strings of any length have no known size: numcodecs (vlen-utf8) writes their number and, for each, its
+// bytes behind their number, all numbers of 4 bytes.
+
+// readStrings reads the strings of an array (n) of strings of any length.
+func (a *Array) readStrings(ctx context.Context) ([]string, error) {
+	if len(a.Shape) != 1 {
+		return nil, fault.New(fault.Unsupported, "strings", "strings of the shape %v: labels are (n) strings", a.Shape)
+	}
+	n := a.Shape[0]
+	if n > maxStrings/stringCost {
+		return nil, fault.New(fault.Limit, "strings", "%d strings, at most %d", n, maxStrings/stringCost)
+	}
+	if err := a.options.memory.take(ctx, n*stringCost); err != nil {
+		return nil, err
+	}
+	texts := make([]string, n)
+	r, left := &reader{a: a}, maxStrings
+	for at := []int64{0}; at[0]*a.Chunks[0] < n; at[0]++ {
+		place, err := a.chunks.Find(ctx, at)
+		if err != nil || place.Absent {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var data []byte
+		var ok bool
+		if r.stored, ok, err = r.readAll(ctx, &place); err != nil || !ok {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		data = r.stored
+		for i := range a.steps {
+			if data, err = r.dec.opened(&a.steps[i], data, left); err != nil {
+				return nil, a.fault(fault.WithPart(err, "codec "+a.steps[i].name, fault.NoOffset), at, fault.NoOffset)
+			}
+		}
+		first := at[0] * a.Chunks[0]
+		if err := splitStrings(texts[first:min(first+a.Chunks[0], n)], data); err != nil {
+			return nil, a.fault(err, at, fault.NoOffset)
+		}
+		if left -= len(data); left < 0 {
+			return nil, fault.New(fault.Limit, "strings", "more than %d bytes of labels", maxStrings)
+		}
+		if err := a.options.memory.take(ctx, int64(len(data))); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+// splitStrings splits the content of a chunk of strings, of which the last ones may be behind the end of the array.
+func splitStrings(to []string, data []byte) error {
+	if len(data) < 4 || int64(binary.LittleEndian.Uint32(data)) < int64(len(to)) {
+		return broken("codec vlen-utf8", "%d bytes, for %d strings", len(data), len(to))
+	}
+	data = data[4:]
+	for i := range to {
+		if len(data) < 4 || int64(binary.LittleEndian.Uint32(data)) > int64(len(data)-4) {
+			return broken("codec vlen-utf8", "string %d reaches past the end", i)
+		}
+		size := binary.LittleEndian.Uint32(data)
+		to[i], data = string(data[4:4+size]), data[4+size:]
+	}
+	return nil
+}
+
+// readAll reads the bytes of a chunk of no known size.
+func (r *reader) readAll(ctx context.Context, p *chunk.Stored) ([]byte, bool, error) {
+	whole := *r.a
+	whole.bytes = maxStrings / 2
+	return whole.read(ctx, r.stored, p)
 }

@@ -13,14 +13,16 @@ import (
 
 // decodeStep undoes one codec of a chunk.
 type decodeStep struct {
-	name string
+	name     string
+	kindName string // an entry of codecs
 	*codecKind
 	size int // bytes of the output; of the last step the chunk itself; -1 for a checksum around a compressor
 	elem int // bytes of a value, where the codec has values
 	// The types of the filters delta and fixedscaleoffset: of the output and of the stored values.
 	to, from     numberType
 	scale, shift float64
-	skip, total  int // of cut: bytes before the output, and of all
+	skip, total  int      // of cut: bytes before the output, and of all
+	values       []uint32 // of the filters scaleoffset and nbit
 }
 
 // numberType is a type of a filter's values.
@@ -55,10 +57,12 @@ var codecs = map[string]*codecKind{
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Bzip2(dst, src) }},
 	"blosc": {compresses: true,
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.unblosc(dst, src) }},
-	"lz4":        {compresses: true, undo: unLZ4},
-	"lzf":        {compresses: true, undo: unLZF},
-	"fletcher32": {sum: fletcher32},
-	"crc32c":     {sum: CRC32C},
+	"lz4":         {compresses: true, undo: unLZ4},
+	"lzf":         {compresses: true, undo: unLZF},
+	"fletcher32":  {sum: fletcher32},
+	"crc32c":      {sum: CRC32C},
+	"scaleoffset": {compresses: true, undo: unscaleOffset, configure: (*chain).configurePacked},
+	"nbit":        {compresses: true, undo: unNBit, configure: (*chain).configurePacked},
 	// cut is no codec of a writer: the chunk is a part of what the next one gives.
 	"cut":              {undo: uncut, configure: (*chain).configureCut},
 	"shuffle":          {undo: unshuffle, configure: (*chain).configureShuffle},

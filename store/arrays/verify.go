@@ -37,6 +37,9 @@ func (a *Array) Verify(ctx context.Context, workers int) (Checked, error) {
 	if err := a.ready(); err != nil {
 		return Checked{}, err
 	}
+	if a.Strings {
+		return a.verifyStrings(ctx)
+	}
 	grid := gridOf(a.Shape, a.objectSides())
 	if slices.Contains(grid, 0) {
 		return Checked{}, nil
@@ -266,4 +269,19 @@ func (a *Array) check(ctx context.Context, c *store.Check) error {
 		c.Notes = append(c.Notes, fmt.Sprintf("%s: %d chunks or shards cannot be read", a.URI, checked.Bad))
 	}
 	return err
+}
+
+// verifyStrings is Verify for strings of any length, which are read as labels.
+func (a *Array) verifyStrings(ctx context.Context) (done Checked, err error) {
+	texts, err := a.readStrings(ctx)
+	if fault.KindOf(err) != 0 {
+		done.Bad = 1
+	}
+	if err == nil {
+		done.Chunks = Cells(gridOf(a.Shape, a.Chunks), maxStrings)
+		for _, text := range texts {
+			done.Bytes += int64(len(text))
+		}
+	}
+	return done, err
 }

@@ -252,7 +252,8 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 		name, ok := filters[f.ID]
 		if !ok {
 			return nil, nil, fault.New(fault.Unsupported, datasetPart,
-				"filter %d (%s): deflate, shuffle, fletcher32, lzf, blosc and zstd are read", f.ID, f.Name)
+				"filter %d (%s): deflate, shuffle, fletcher32, scaleoffset, nbit, bzip2, lzf, blosc and zstd are read",
+				f.ID, f.Name)
 		}
 		size := d.Type.Size
 		if f.ID == format.Shuffle && len(f.Data) > 0 && f.Data[0] <= math.MaxUint16 {
@@ -261,6 +262,13 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 		filter := arrays.Filter{Name: name, Codec: name}
 		if f.ID == format.Shuffle {
 			filter.Conf = arrays.Object{"elementsize": strconv.AppendInt(nil, int64(size), 10)}
+		}
+		if f.ID == format.ScaleOffset || f.ID == format.NBit {
+			values, err := json.Marshal(f.Data)
+			if err != nil {
+				return nil, nil, err
+			}
+			filter.Conf = arrays.Object{"values": values}
 		}
 		made.Filters = append(made.Filters, filter)
 		text = append(text, struct {
@@ -288,7 +296,8 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 
 // filters are the filters that are read, as codecs.
 var filters = map[int]string{format.Deflate: "zlib", format.Shuffle: "shuffle", format.Fletcher32: "fletcher32",
-	format.LZF: "lzf", format.Blosc: "blosc", format.Zstd: "zstd"}
+	format.ScaleOffset: "scaleoffset", format.NBit: "nbit", format.BZip2: "bz2", format.LZF: "lzf",
+	format.Blosc: "blosc", format.Zstd: "zstd"}
 
 // wholeArray returns the chunk that is the whole array.
 func wholeArray(shape []int64) []int64 {

@@ -130,7 +130,9 @@ func (m *meta) chain3(list []named) error {
 		switch {
 		case codec.name == "transpose" && !seen:
 			err = m.transpose(codec.conf)
-		case codec.name == "bytes" && !seen:
+		case codec.name == vlenText && m.Strings && !seen:
+			seen = true
+		case codec.name == "bytes" && !seen && !m.Strings:
 			seen = true
 			m.Big, err = endian(codec.conf, m.DType.Size())
 		case seen:

@@ -64,7 +64,7 @@ func TestRefused(t *testing.T) {
 	const numbers = ": arrays of numbers and booleans are read: unsupported"
 	for _, c := range [][2]string{
 		{with(`"uint8"`, `"string"`),
-			`data type "string"` + numbers},
+			`codec "bytes": unsupported`},
 		{with(`"uint8"`, `{"name":"struct"}`),
 			`data type "struct"` + numbers},
 		{with(`["bytes"]`, `["bytes","pcodec"]`),

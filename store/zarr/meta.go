@@ -90,12 +90,18 @@ func parse2(v, attrs arrays.Object) (*meta, error) {
 		}
 		return nil, err
 	}
-	var err error
-	if meta.DType, meta.Big, err = arrays.ParseNumpy(typ); err != nil {
-		return nil, err
+	text, isText := textType(typ)
+	if meta.Strings = typ == "|O"; meta.Strings {
+		meta.DType, meta.Fill = chunk.Uint8, []byte{0}
 	}
-	meta.Bool = strings.HasSuffix(typ, "b1")
-	if err := cmp.Or(meta.finish(v), meta.separator(v, "dimension_separator")); err != nil {
+	err := meta.separator(v, "dimension_separator")
+	if isText || meta.Strings {
+		err = cmp.Or(err, meta.finishText(v))
+	} else if meta.DType, meta.Big, err = arrays.ParseNumpy(typ); err == nil {
+		meta.Bool = strings.HasSuffix(typ, "b1")
+		err = cmp.Or(meta.finish(v), meta.separator(v, "dimension_separator"))
+	}
+	if err != nil {
 		return nil, err
 	}
 	meta.Order = num.Range[int](0, len(meta.Shape))
@@ -106,10 +112,15 @@ func parse2(v, attrs arrays.Object) (*meta, error) {
 	default:
 		return nil, arrays.Corrupt("order %q", order)
 	}
+	if isText {
+		text.hold(meta)
+		meta.Order = append(meta.Order, len(meta.Order))
+	}
 	if err := meta.codecs2(v); err != nil {
 		return nil, err
 	}
-	if ok, err := attrs.Get("_ARRAY_DIMENSIONS", &meta.Names); err != nil || ok && len(meta.Names) != len(meta.Shape) {
+	if ok, err := attrs.Get("_ARRAY_DIMENSIONS", &meta.Names); err != nil || ok && len(meta.Names) != len(meta.Shape) ||
+		isText {
 		// The key is a convention of xarray, so a value of another form is an attribute like any other.
 		meta.Names = nil
 	}
@@ -129,6 +140,12 @@ func (m *meta) codecs2(v arrays.Object) error {
 	}
 	if last != nil {
 		list = append(list, *last)
+	}
+	if m.Strings {
+		if len(list) == 0 || list[0].name != vlenText {
+			return arrays.Unsupported("data type %q: arrays of numbers, booleans and strings are read", "|O")
+		}
+		m.Codecs, list = append(m.Codecs, vlenText), list[1:]
 	}
 	for _, codec := range list {
 		m.Codecs = append(m.Codecs, codec.name)
@@ -174,11 +191,19 @@ func parse3(v arrays.Object) (*meta, error) {
 	if v["data_type"] == nil {
 		return nil, arrays.Corrupt("%q is missing", "data_type")
 	}
-	if meta.DType, err = parseType(v["data_type"]); err != nil {
-		return nil, err
+	if text, ok := textType3(v["data_type"]); ok {
+		if err = meta.finishText(v); err == nil {
+			err = meta.plainText(codecs, &text)
+		}
+		text.hold(meta)
+	} else if meta.Strings = string(v["data_type"]) == `"string"`; meta.Strings {
+		meta.DType, meta.Fill = chunk.Uint8, []byte{0}
+		err = cmp.Or(meta.finishText(v), meta.plainText(codecs, &fixedText{}))
+	} else if meta.DType, err = parseType(v["data_type"]); err == nil {
+		meta.Bool = string(v["data_type"]) == `"bool"`
+		err = meta.finish(v)
 	}
-	meta.Bool = string(v["data_type"]) == `"bool"`
-	if err := cmp.Or(meta.finish(v), meta.keyEncoding(enc)); err != nil {
+	if err = cmp.Or(err, meta.keyEncoding(enc)); err != nil {
 		return nil, err
 	}
 	if err := meta.codecs3(codecs); err != nil {
@@ -187,6 +212,9 @@ func parse3(v arrays.Object) (*meta, error) {
 	var names []*string
 	if _, err := v.Get("dimension_names", &names); err != nil {
 		return nil, err
+	}
+	if meta.Texts != nil {
+		names = nil
 	}
 	if len(names) > 0 && len(names) != len(meta.Shape) {
 		return nil, arrays.Corrupt("%d dimension_names for %d dimensions", len(names), len(meta.Shape))
@@ -220,6 +248,25 @@ func parseType(raw json.RawMessage) (chunk.DType, error) {
 		}
 	}
 	return 0, arrays.Unsupported("data type %q: arrays of numbers and booleans are read", name)
+}
+
+// finishText is finish for strings, before they are bytes.
+func (m *meta) finishText(v arrays.Object) error {
+	m.Text = fingerprintText(v)
+	return arrays.CheckShape(m.Shape, m.Chunks)
+}
+
+// plainText finds the byte order of strings, whose chunks lie in no shards.
+func (m *meta) plainText(codecs []named, t *fixedText) (err error) {
+	for _, codec := range codecs {
+		switch {
+		case codec.name == "sharding_indexed", codec.name == "transpose":
+			return arrays.Unsupported("codec %q of strings", codec.name)
+		case codec.name == "bytes" && t.wide:
+			t.big, err = endian(codec.conf, 4)
+		}
+	}
+	return err
 }
 
 // finish reads what both versions write alike, once the sizes and the type are known.

@@ -22,6 +22,7 @@ type objects struct {
 // newArray makes an array of its metadata.
 func newArray(n *arrays.Node, uri, path string, m *meta) *arrays.Array {
 	made := &objects{keys: m.keys, shards: m.shards}
+	made.keys.texts = m.Texts != nil
 	made.Array = n.NewArray(uri, path, &m.Meta, made)
 	return made.Array
 }
@@ -29,10 +30,14 @@ func newArray(n *arrays.Node, uri, path string, m *meta) *arrays.Array {
 // keys say how the coordinates of a chunk become the name of its object.
 type keys struct {
 	prefix, sep string
+	texts       bool // the last coordinate is of the bytes of strings
 }
 
 // name returns the name of an object, relative to the array.
 func (k keys) name(at []int64) string {
+	if k.texts {
+		at = at[:len(at)-1]
+	}
 	var name strings.Builder
 	name.WriteString(k.prefix)
 	for i, coordinate := range at {
