@@ -165,7 +165,7 @@ func (p *Pending) prepare() error {
 	p.batch.SetMemory(memory, func(keep bool) { claim.giveBack(memory, keep) })
 	p.batch.OnKeep(claim.end)
 	p.begin()
-	if source.SpansOf(p.ctx) != nil {
+	if engine.spans != nil && source.SpansOf(p.ctx) != nil {
 		p.announced = append(p.announced, engine.spans.begin(p.draws, p.batch.Valid))
 	}
 	return nil

@@ -34,7 +34,7 @@ func (u workUnit) do(r *pixels.Reader) error {
 		}
 		return nil
 	}
-	if source.SpansOf(u.p.ctx) != nil {
+	if u.p.engine.spans != nil && source.SpansOf(u.p.ctx) != nil {
 		u.p.engine.spans.prepare(u.p.ctx, draw)
 	}
 	err := u.pixels(r, set, draw)
