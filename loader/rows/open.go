@@ -228,7 +228,8 @@ func moreColumns(src *spec.Source, fields []spec.Field) []string {
 func CatalogSource(field spec.Field) catalog.Source {
 	return catalog.Source{
 		Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
-		Kind: field.Traits().Opens, Label: field.Traits().Metadata, Strings: field.Kind == spec.TextField || field.Split != "",
+		Kind: field.Traits().Opens, Label: field.Traits().Metadata,
+		Strings: field.Kind == spec.TextField || field.Split != "",
 		Beside: field.Vector != nil, Axes: field.Axes(),
 		Optional: field.MayLack() || field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
 	}

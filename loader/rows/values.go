@@ -63,8 +63,8 @@ func (t *Table) split(fields []spec.Field) error {
 		}
 		whole := t.Fields[i]
 		if whole.Kind != catalog.Text {
-			return InField(fields[i].Name, fault.New(fault.Unsupported, "column "+cmp.Or(fields[i].Column, fields[i].Name),
-				"split is for texts, and it holds %ss", whole.Kind))
+			return InField(fields[i].Name, fault.New(fault.Unsupported,
+				"column "+cmp.Or(fields[i].Column, fields[i].Name), "split is for texts, and it holds %ss", whole.Kind))
 		}
 		t.Fields[i].Kind = catalog.Text | catalog.List
 		t.Fields[i].Value = func(ctx context.Context, row int64) (catalog.Value, error) {
