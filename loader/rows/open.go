@@ -230,7 +230,7 @@ func CatalogSource(field spec.Field) catalog.Source {
 		Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
 		Kind: field.Traits().Opens, Label: field.Traits().Metadata,
 		Strings: field.Kind == spec.TextField || field.Split != "",
-		Beside: field.Vector != nil, Axes: field.Axes(),
+		Beside:  field.Vector != nil, Axes: field.Axes(),
 		Optional: field.MayLack() || field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,
 	}
 }

@@ -37,6 +37,11 @@ func (s *survey) add(layer *vector.Layer) error {
 	s.shapes += layer.Len()
 	s.plain = s.plain || layer.Values == nil && layer.Len() > 0
 	s.columnSurvey.add(layer.Values)
+	if s.names != nil { // classes that the file lists keep their numbers where no shape has them
+		for _, name := range layer.Listed {
+			s.names[name] = true
+		}
+	}
 	for i, values := range layer.Columns {
 		if i == len(s.more) {
 			s.more = append(s.more, columnSurvey{})
