@@ -28,9 +28,17 @@ type Axes struct {
 	Pages string
 	// Dims names the axes of an array in their order, by t, b, y and x, as in "y x b". Other formats ignore it.
 	Dims string
+	// Lengths are those of the axes of a list of samples, which has no header.
+	Lengths Lengths
 	// AsStored ignores the orientation in a picture's Exif metadata, as GDAL does. Other formats ignore it.
 	AsStored bool
 }
+
+// Lengths are the lengths of the axes t, b, y and x; 0 of one that is not known.
+type Lengths [4]int
+
+// AxisNames are the names of the axes of Lengths.
+const AxisNames = "tbyx"
 
 // Plain reports whether the axes are in an order that an index can say: y before x with nothing between, no n, and no t
 // at the end if b is before y. Axes that are not named are.

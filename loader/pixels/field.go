@@ -925,7 +925,7 @@ func (r *Reader) Probe(to *Row) error {
 	if !to.Field.Final.Base.Checked || to.Dst.Mask != nil || to.Layout == nil {
 		return nil
 	}
-	plan, err := to.Layout.LayoutPattern.Plan(to.Layout.Axes(1), to.Layout.Sizes)
+	plan, err := to.Layout.LayoutPattern.Plan(to.Layout.Axes(1), to.Layout.LayoutSizes())
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -105,13 +106,15 @@ type Field struct {
 	// Dims names the axes of the field's arrays in their order: of NumPy files by t, b, y and x, as in "y x b", of Zarr
 	// and TileDB arrays as the dims of the source do, in place of these. Other files ignore it. Default for NumPy
 	// files: "y x", "b y x" or "t b y x"; but "y x b" for pictures, whose last axis has 3 or 4, the others at least 32.
+	// Default for lists of samples in cells: "y x", behind t and b if Sizes has them.
 	Dims string `json:"dims,omitempty" role:"raster"`
 	// Layout is an einops pattern over the axes n b y x, and t for sequences and for files with steps of
 	// time. Default "n b y x", or "n t b y x" for sequences, for files with an axis of time, also of one step, and
 	// with Times or Pages "steps". A field whose layout has no t has one raster for each sequence of rows; "n" is this
 	// layout for numbers and strings. All rows of a sequence must have the same one.
 	Layout string `json:"layout,omitempty" role:"default,makes,spec"`
-	// Sizes gives the lengths of names in the layout that are not axes.
+	// Sizes gives the lengths of names in the layout that are not axes and, of lists of samples in cells, those of the
+	// axes, as in {"y": 64, "x": 64}: one that is not given follows from the others, and y and x are those of a square.
 	Sizes map[string]int `json:"sizes,omitempty" role:"default,makes,spec"`
 	// LUT is a look-up table: it replaces stored integers by values, before Normalize. JSON may have a list of values,
 	// for 0, 1 and so on, or an object of values by number, or by colour as in "255,0,0".
@@ -346,7 +349,23 @@ func (f Field) Validate() error {
 }
 
 // Axes returns what the field says of the axes of its files.
-func (f *Field) Axes() chunk.Axes { return chunk.Axes{Pages: f.Pages, Dims: f.Dims} }
+func (f *Field) Axes() chunk.Axes {
+	axes := chunk.Axes{Pages: f.Pages, Dims: f.Dims}
+	for i, name := range chunk.AxisNames {
+		axes.Lengths[i] = f.Sizes[string(name)]
+	}
+	return axes
+}
+
+// LayoutSizes returns the sizes of names in the layout: those of axes are of lists, and windows and bands are parts of
+// these.
+func (f *Field) LayoutSizes() map[string]int {
+	sizes := maps.Clone(f.Sizes)
+	for _, name := range chunk.AxisNames {
+		delete(sizes, string(name))
+	}
+	return sizes
+}
 
 // IsPhysical reports whether the spec gives the field physical values: Physical is true, or columns have scales or
 // offsets.

@@ -801,21 +801,21 @@ func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string,
 // caller calls over. Rasters in cells that share large pages are copied then when their page is read for another one.
 func (t *Table) Announce(field int, row int64) (over func()) {
 	f := &t.fields[field]
-	if f.cells == nil || !t.Announces() {
+	if !f.cells.paged() || !t.Announces() {
 		return func() {}
 	}
-	return f.cells.bytes.Announce(f.tableRow(row))
+	return f.cells.stored.Announce(f.tableRow(row))
 }
 
 // Extent returns the bytes of an object with the raster of a field in a row, if that is one of several in the object:
 // those of the page that its cell is in. It is nil for fields whose rasters are files.
 func (t *Table) Extent(field int) func(ctx context.Context, row int64) (at source.Extent, ok bool) {
 	f := &t.fields[field]
-	if f.cells == nil || f.cells.bytes == nil {
+	if !f.cells.paged() {
 		return nil
 	}
 	return func(ctx context.Context, row int64) (at source.Extent, ok bool) {
-		at.URI, at.Range, ok = f.cells.bytes.Extent(ctx, f.tableRow(row))
+		at.URI, at.Range, ok = f.cells.stored.Extent(ctx, f.tableRow(row))
 		at.URI = cmp.Or(at.URI, t.src)
 		return at, ok
 	}
@@ -827,10 +827,10 @@ func (t *Table) Announces() bool { return t.table != nil && t.table.IsHeavy(t.pa
 
 // notePages notes the largest page of rasters in cells, unless the table's cache holds all of the column.
 func (t *Table) notePages(ctx context.Context, c *cellRasters) error {
-	if c.stored() <= t.pageCache {
+	if c.size() <= t.pageCache {
 		return nil
 	}
-	most, err := c.bytes.PageBytes(ctx)
+	most, err := c.stored.PageBytes(ctx)
 	t.pageBytes = max(t.pageBytes, most)
 	return err
 }

@@ -14,12 +14,14 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
 
-// cellRasters are the columns of rasters whose bytes stand in the cells of a Parquet file: a column of bytes, or
-// Hugging Face's feature Image, a struct of the bytes and a path. A row whose bytes are null has its raster in the file
-// at the path.
+// cellRasters are the columns of rasters that stand in the cells of a table: a column of bytes of a Parquet file, or
+// Hugging Face's feature Image, a struct of the bytes and a path, or a column of lists of samples. A row whose bytes
+// are null has its raster in the file at the path.
 type cellRasters struct {
 	column string          // the name of the field's column, or of its struct
-	bytes  *columns.Stored // opaque
+	bytes  *columns.Column // opaque
+	stored *columns.Stored // the column in Parquet files, or nil
+	lists  *columns.Column // the lists that the bytes are made of, or nil
 	paths  *columns.Column // or nil
 	rows   int64
 }
@@ -39,19 +41,19 @@ func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cellRasters
 	}
 	var err error
 	flat := true
-	if c.bytes, err = tab.Stored(name); err != nil {
+	if c.stored, err = tab.Stored(name); err != nil {
 		flat = false
-		if c.bytes, err = tab.Stored(name + BytesMember); err != nil {
+		if c.stored, err = tab.Stored(name + BytesMember); err != nil {
 			return nil, nil // the caller says what is missing
 		}
 	}
-	if !c.bytes.Bytes || c.bytes.Kind.IsList() {
+	if c.bytes = c.stored.Column; !c.bytes.Bytes || c.bytes.Kind.IsList() {
 		return nil, nil
 	}
 	if paths, err := tab.Column(c.column + pathMember); err == nil && paths.Kind == Text {
 		c.paths = paths
 	}
-	head, err := firstBytes(ctx, c.bytes.Column)
+	head, err := firstBytes(ctx, c.bytes)
 	switch {
 	case err != nil:
 		return nil, err
@@ -113,9 +115,15 @@ func (c *cellRasters) names() *columns.Column {
 	})
 }
 
-// stored returns how many bytes the files store of the rasters.
-func (c *cellRasters) stored() (total int64) {
-	for _, n := range c.bytes.Sizes() {
+// paged reports whether the rasters are read by pages of bytes.
+func (c *cellRasters) paged() bool { return c != nil && c.lists == nil }
+
+// size returns how many bytes the files store of the rasters, 0 of lists.
+func (c *cellRasters) size() (total int64) {
+	if !c.paged() {
+		return 0
+	}
+	for _, n := range c.stored.Sizes() {
 		total += n
 	}
 	return total

@@ -26,7 +26,7 @@ func (t *Table) NewPageCounter(ctx context.Context) (*PageCounter, error) {
 	c := &PageCounter{table: t, assets: lru.New[assetKey, struct{}](t.assets.Bound()), first: map[int]Asset{}}
 	for i := range t.fields {
 		cells := t.fields[i].cells
-		if cells == nil || cells.stored() <= t.pageCache {
+		if cells == nil || cells.size() <= t.pageCache {
 			continue
 		}
 		for row := range min(t.n, counterTries) {
@@ -91,7 +91,7 @@ func (c *PageCounter) Announce(field int, row int64) (over func()) {
 	if !c.table.Announces() || !c.Counts(field) {
 		return func() {}
 	}
-	return f.cells.bytes.AnnounceTo(c.pages, f.tableRow(row))
+	return f.cells.stored.AnnounceTo(c.pages, f.tableRow(row))
 }
 
 // Read counts the reads of pages that Table.Asset makes for a field that the counter counts.
@@ -101,7 +101,7 @@ func (c *PageCounter) Read(ctx context.Context, field int, row int64) (requests,
 	if _, ok := c.assets.Get(key); ok {
 		return 0, 0, nil
 	}
-	reads, err := f.cells.bytes.Count(ctx, c.pages, key.row)
+	reads, err := f.cells.stored.Count(ctx, c.pages, key.row)
 	if err == nil {
 		c.assets.Add(key, struct{}{}, first.Cost()-int64(cap(first.Bytes))+reads.Cell)
 	}

@@ -92,6 +92,11 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
 		if result.cells, err = cellsOf(ctx, tab, name); err != nil {
 			return result, err
 		}
+		if result.cells == nil && (s.Kind == Raster || s.Axes.Dims != "" || s.Axes.Lengths != (chunk.Lengths{})) {
+			if result.cells, err = listsOf(tab, name, &result.axes); err != nil {
+				return result, err
+			}
+		}
 		if result.cells != nil {
 			result.kind, result.main = Raster, result.cells.names()
 			err = t.notePages(ctx, result.cells)
@@ -331,7 +336,7 @@ func (t *Table) asset(ctx context.Context, f *fieldColumns, row int64) (Asset, e
 
 // cellAsset makes the asset of a row from the bytes in its cell. If they are null the asset has no index.
 func (t *Table) cellAsset(r *rowReader, f *fieldColumns) (a Asset, err error) {
-	cell := r.cell(f.cells.bytes.Column)
+	cell := r.cell(f.cells.bytes)
 	if r.err != nil || cell.Null {
 		return a, fault.WithFile(r.err, t.src)
 	}

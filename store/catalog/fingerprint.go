@@ -156,12 +156,22 @@ func (f *fieldColumns) files() bool { return f.kind == Raster || f.columns[layou
 
 func hashSizes(ctx context.Context, f *fieldColumns) ([16]byte, error) {
 	sum := digest.New()
-	if f.cells != nil {
-		for _, n := range f.cells.bytes.Sizes() {
+	sources, size := f.blobs, f.columns[layout.Size]
+	switch {
+	case f.cells == nil:
+	case f.cells.stored == nil:
+		err := f.cells.lists.Scan(ctx, func(_ int64, v Value) error {
+			v.Hash(sum, f.cells.lists.Kind)
+			return nil
+		})
+		if err != nil {
+			return [16]byte{}, err
+		}
+	default:
+		for _, n := range f.cells.stored.Sizes() {
 			sum.Number(uint64(n))
 		}
 	}
-	sources, size := f.blobs, f.columns[layout.Size]
 	if size != nil {
 		sources = []*columns.Column{size}
 	}

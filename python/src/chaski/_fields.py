@@ -182,7 +182,8 @@ class Field(Argument):
             of time, also of one step, and with `times` or pages "steps". A field whose layout has
             no t has one raster for each sequence of rows; "n" is this layout for numbers and
             strings.
-        sizes: gives the lengths of names in the layout that are not axes.
+        sizes: gives the lengths of names in the layout that are not axes and, of lists of samples
+            in cells, those of the axes, as in {"y": 64, "x": 64}.
         normalize: a `Normalize`, a dict of its members ({"mean": [...], "std": [...]}), "mean_std",
             "min_max" or "percentile" (with `stats` of `load`), or False for none whatever `load`
             says.
@@ -221,7 +222,8 @@ class Field(Argument):
         dims: names the axes of the field's arrays in their order: of NumPy files by t, b, y and x,
             as in "y x b", of Zarr and TileDB arrays as the dims of the source do, in place of
             these. Other files ignore it. Default for NumPy files: "y x", "b y x" or "t b y x"; but
-            "y x b" for pictures, whose last axis has 3 or 4, the others at least 32.
+            "y x b" for pictures, whose last axis has 3 or 4, the others at least 32. Default for
+            lists of samples in cells: "y x", behind t and b if sizes has them.
         ground: says whether the rasters of this field must lie where the first raster field's lie:
             "match" (default) makes a sample bad whose rasters have corners more than half a pixel
             of the coarser one apart, in the CRS of the first; "ignore" goes by their sizes only.

@@ -251,6 +251,26 @@ func (t *Table) Stored(name string) (*Stored, error) {
 	return stored, nil
 }
 
+// Elements returns the type of the numbers in the lists of a column, by row because files may differ, and the column if
+// it is of Parquet files.
+func (t *Table) Elements(name string) (typ func(row int64) tables.Type, stored *Stored, err error) {
+	if t.memory != nil {
+		values, err := t.memory.Column(context.Background(), name)
+		if err != nil {
+			return nil, nil, err
+		}
+		elem := *values.Type().Elem
+		return func(int64) tables.Type { return elem }, nil, nil
+	}
+	if stored, err = t.Stored(name); err != nil {
+		return nil, nil, err
+	}
+	return func(row int64) tables.Type {
+		leaf, _ := stored.place(row)
+		return tables.LeafType(&leaf.Columns[leaf.number])
+	}, stored, nil
+}
+
 // heldColumn returns a column in memory.
 func (t *Table) heldColumn(name string) (*Column, error) {
 	if t.memory.Index(name) >= 0 {
