@@ -122,7 +122,7 @@ func (g *group) open(e *Engine) error {
 	}
 	for _, r := range g.lead().rasters { // a layout without n holds one sample only
 		raster := r.Tensor()
-		if _, err := raster.LayoutPattern.Plan(raster.Axes(2), raster.LayoutSizes()); err != nil {
+		if _, err := raster.Plan(2); err != nil {
 			return rows.InField(raster.Name, err)
 		}
 	}

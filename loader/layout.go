@@ -69,7 +69,7 @@ func (l *batchLayout) add(r *pixels.Raster, key layoutKey, native, checked bool,
 		each := fmt.Sprintf(" of (%d, %d, %d) %s", len(r.Picked), r.H, r.W, r.To)
 		return pixels.OverMemory(fmt.Sprintf("field %q", r.Name), key.rows, each, bound)
 	}
-	plan, err := r.LayoutPattern.Plan(r.Axes(key.rows), r.LayoutSizes())
+	plan, err := r.Plan(key.rows)
 	if err != nil {
 		return rows.InField(r.Name, err)
 	}

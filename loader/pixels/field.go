@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -451,6 +452,16 @@ func (r *Raster) Axes(rows int) []einops.Axis {
 		axes = slices.Delete(axes, 1, 2)
 	}
 	return axes
+}
+
+// Plan returns the plan of the layout for a batch of rows. Sizes of axes that the batch has are of lists of samples, of
+// which windows and bands are parts.
+func (r *Raster) Plan(rows int) (*einops.Plan, error) {
+	axes, sizes := r.Axes(rows), maps.Clone(r.Sizes)
+	for _, axis := range axes {
+		delete(sizes, axis.Name)
+	}
+	return r.LayoutPattern.Plan(axes, sizes)
 }
 
 // SetSteps makes the field a sequence of n steps, which is 0 for none.
@@ -925,7 +936,7 @@ func (r *Reader) Probe(to *Row) error {
 	if !to.Field.Final.Base.Checked || to.Dst.Mask != nil || to.Layout == nil {
 		return nil
 	}
-	plan, err := to.Layout.LayoutPattern.Plan(to.Layout.Axes(1), to.Layout.LayoutSizes())
+	plan, err := to.Layout.Plan(1)
 	if err != nil {
 		return err
 	}

@@ -102,8 +102,12 @@ func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []strin
 	case format == magic.VRT:
 		a, _, err := catalog.OpenAsset(ctx, o, a.URI, 0)
 		return a.Names, err
-	case format.Class != magic.Raster: // a picture, or an ENVI raster, whose bands have no names
+	case format.Class == magic.Picture: // whose bands have no names
 		return nil, nil
+	case format.Class != magic.Raster: // so are those of an ENVI raster whose header has none
+		if is, err := catalog.IsENVI(ctx, o, a.URI); is || err != nil {
+			return nil, err
+		}
 	}
 	parsed, err := rumis.Open(ctx, file, tiff.Limits{}.IFD())
 	if err != nil {

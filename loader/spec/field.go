@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -355,16 +354,6 @@ func (f *Field) Axes() chunk.Axes {
 		axes.Lengths[i] = f.Sizes[string(name)]
 	}
 	return axes
-}
-
-// LayoutSizes returns the sizes of names in the layout: those of axes are of lists, and windows and bands are parts of
-// these.
-func (f *Field) LayoutSizes() map[string]int {
-	sizes := maps.Clone(f.Sizes)
-	for _, name := range chunk.AxisNames {
-		delete(sizes, string(name))
-	}
-	return sizes
 }
 
 // IsPhysical reports whether the spec gives the field physical values: Physical is true, or columns have scales or

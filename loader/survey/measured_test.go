@@ -304,7 +304,7 @@ func TestRefusedRows(t *testing.T) {
 		"broken": {mask, "II*\x00broken", tog.Options{}, "other/2.tif: ifd 0: offset"},
 		"flat": {mask, "", tog.Options{Shape: [3]int{3, 8, 16}, DType: chunk.Uint8},
 			"other/2.tif: asset: 8 by 16 pixels do not share a grid with the first field's: unsupported"},
-		"broken shapes": {own, "{", tog.Options{}, "other/2.geojson: field other GeoJSON"},
+		"broken shapes": {own, "{", tog.Options{}, "other/2.geojson: field other JSON"},
 		"no shapes": {spec.Field{Name: "other", Vector: &spec.Vector{Path: "none.geojson"}}, "II", tog.Options{},
 			"none.geojson: field other file: not found"},
 		"no colours": {spec.Field{Name: "other", Pattern: "other/{id}.tif", LUT: lut}, "",

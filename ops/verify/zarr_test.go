@@ -47,7 +47,7 @@ func TestZarrStore(t *testing.T) {
 			t.Errorf("%s: faults %q", path, r.Faults)
 		}
 		if len(r.Notes) != 2 || !strings.Contains(r.Notes[0], "2 chunks or shards cannot be read") ||
-			!strings.Contains(r.Notes[1], `text`) || !strings.Contains(r.Notes[1], `data type "string"`) {
+			!strings.Contains(r.Notes[1], `text`) || !strings.Contains(r.Notes[1], `codec "bytes"`) {
 			t.Errorf("%s: notes %q", path, r.Notes)
 		}
 	}

@@ -99,3 +99,9 @@ C = {
 }
 PRE: dict[str, str] = {}
 POST: dict[str, str] = {}
+LEFT = {
+    "BreizhCrops": "series of numbers without y and x",
+    "TimeMatch": "sets of pixels, with their labels in a pickle",
+    "BigEarthNet as LMDB (rico-hdl, ConfigILM)": "its patterns need the keys of the database: see docs/reads.md",
+}
+"""Data sets that no call loads by itself, and why."""
