@@ -112,7 +112,7 @@ func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) err
 		}
 		repeated = raster.HasN()
 	}
-	if !repeated { // an image without n belongs to every row
+	if !repeated && n == 1 { // an image without n belongs to every row
 		return nil
 	}
 	if d.n >= 0 && n != d.n {

@@ -22,7 +22,17 @@ def test_the_page_has_the_calls() -> None:
 
 @pytest.mark.skipif(not RUN.exists(), reason="needs the writers of the data sets")
 def test_each_set_loads_by_one_call(tmp_path, binary) -> None:
-    for module in ("rasterio", "h5py", "PIL", "pandas", "xarray", "netCDF4", "zarr", "torch"):
+    for module in (
+        "rasterio",
+        "h5py",
+        "PIL",
+        "pandas",
+        "xarray",
+        "netCDF4",
+        "zarr",
+        "torch",
+        "scipy",
+    ):
         pytest.importorskip(module, reason="writes or judges the sets")
     calls = ROOT / "tools/data_sets/holdout.py"
     command = [sys.executable, str(RUN), "--calls", str(calls), str(tmp_path / "sets")]

@@ -42,7 +42,7 @@ FIELD: dict[str, Any] = {
     "normalize": {"mean": [1.0], "std": [2.0]}, "missing": "fill", "pad": True, "clip": True,
     "validity": "ok", "resample": "nearest", "times": [0], "pages": "steps", "dims": "y x b",
     "ground": "ignore", "vector": Vector("none.geojson"), "columns": ["num", "flt"],
-    "patterns": ["a{id}.tif"], "grid": 10.0, "classes": ["q"], "scenes": ["x"],
+    "patterns": ["a{id}.tif"], "grid": 10.0, "classes": ["q"], "split": " ", "scenes": ["x"],
     "match": "step", "match_days": 3.0,
     "physical": True, "scale": "num", "offset": "num", "lut": {7: 1, 8: 2},
     "wavelengths": [1.0, 2.0, 3.0], "gsd": 10.0,

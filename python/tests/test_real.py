@@ -626,7 +626,7 @@ def test_wrong_specs(chips):
         ({"window": (64, 64)}, "the field does not pad"),
         ({"window": [8, 16, 24]}, "window is .*; several sides are the `sizes` of a sampler"),
         ({"window": chaski.RandomWindow((8, 16, 24))}, "size is .*; several sides are the `sizes`"),
-        ({"window": chaski.RandomWindow()}, "size is 0: both sides must be from 1"),
+        ({"window": chaski.RandomWindow()}, "size is missing: both sides must be from 1"),
         ({"window": chaski.RandomWindow(8, sizes=[8, 16])}, "size is 8, and its sides are given"),
         ({"window": chaski.RandomWindow(sizes=[])}, r"sizes is \[\]: it must have 1 to 64 sides"),
         ({"window": chaski.WeightedWindow(8)}, "weighted_window needs weights"),

@@ -331,10 +331,10 @@ def test_a_thread_that_cannot_write(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with load() as loader:
         loop = iter(loader)
-        loader.reweight(WEIGHTS, 30, folder=tmp_path / "file")
-        with pytest.raises(FileExistsError):
+        loader.reweight(WEIGHTS, 30, folder=tmp_path / "file/folder")
+        with pytest.raises(NotADirectoryError):
             loader.state_dict()
-        with pytest.raises(FileExistsError):
+        with pytest.raises(NotADirectoryError):
             for _ in loop:
                 pass
         loader.reweight(WEIGHTS, 30, folder=tmp_path)

@@ -430,7 +430,7 @@ def test_wrong_tables(data, tmp_path, binary) -> None:
         ({"labels.xlsx": "name"}, "labels.xlsx"),
         ({tmp_path / "none.csv": "name"}, "none.csv"),
         ([tmp_path / "none.csv"], "write {path: column}"),
-        ({tmp_path: "name"}, "is no table (.csv, .tsv, .parquet, .json)"),
+        ({tmp_path: "name"}, "is neither a table (.csv, .tsv, .parquet, .json)"),
         ([(7, "name")], "it must be a path or a table"),
     ):
         with pytest.raises(chaski.errors.Error, match=re.escape(message)):
@@ -575,6 +575,6 @@ def test_files_of_a_glob_without_folders(data, tmp_path) -> None:
 def test_tables_that_are_not_read_say_the_way(data, tmp_path) -> None:
     (tmp_path / "labels.xlsx").write_bytes(b"PK\x03\x04")
     with pytest.raises(
-        chaski.SpecError, match=r"is no table .*: an Excel file is not read: .*read_"
+        chaski.SpecError, match=r"is neither a table .*: an Excel file is not read: .*read_"
     ):
         batch(data / "images", tables={tmp_path / "labels.xlsx": "name"})

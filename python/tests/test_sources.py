@@ -872,7 +872,7 @@ MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
         ({"strata": chaski.Strata("c", temperature=0)}, "temperature is 0"),
         ({"strata": chaski.Strata("c", until=0)}, "until is 0"),
         ({"strata": chaski.Strata("c", until=10.0)}, "strata.until is 10.0"),
-        ({"where": [("c", "<", math.nan)]}, "nan is not a number"),
+        ({"where": [("c", "<", math.nan)]}, "nan, which is not a number"),
         ({"split": chaski.Split.by_hash({"a": 1, "b": 0}), "use": "a"}, 'share "b" is 0'),
         ({"split": chaski.Split.by_hash(["a", "b"])}, r"shares\[0\] is"),
         ({"split": chaski.Split.by_hash({"a": 1}, seed=-1)}, "seed is -1"),
@@ -966,7 +966,8 @@ def test_paste(data, tmp_path, blend, pad):
     for name, value in (("blend", "max"), ("timeout", "5"), ("timeout", 0)):
         with pytest.raises(chaski.SpecError, match=f"{name} is {value!r}"):
             chaski.paste(never, scene, out, grid=grid, **{name: value})
-    for wrong in (tmp_path, tmp_path / "none" / "out.tif", scene / "out.tif"):
+    (tmp_path / "folder.tif").mkdir()
+    for wrong in (tmp_path / "folder.tif", tmp_path / "none" / "out.tif", scene / "out.tif"):
         with pytest.raises(OSError, match=re.escape(str(wrong))):
             chaski.paste(never, scene, wrong, grid=grid)
     assert len(list(never)) == len(parts)

@@ -281,6 +281,7 @@ EXAMPLES: dict[str, Any] = {
     "kind": "raster", "column": "a", "blob": "b", "pattern": "{id}.tif", "columns": ["a", "b"],
     "patterns": ["{id}a.tif", "{id}b.tif"], "scenes": ["x/"], "match": "nearest", "match_days": 3,
     "grid": 20.0, "classes": ["a"], "bands": [1], "times": [0], "pages": "bands", "sizes": {"p": 2},
+    "split": " ",
     "dtype": "float32", "layout": "n (y p) x b", "lut": [1, 2], "physical": True, "scale": "s",
     "offset": "o", "normalize": "mean_std", "clip": True, "fill": 1, "nodata": [0], "pad": True,
     "validity": "ok", "resample": "nearest", "ground": "ignore", "vector": {"path": "s.parquet"},
