@@ -25,7 +25,8 @@ const (
 	CSV
 	// Items is JSON, which may hold STAC items. The name does not tell: containers and specs are JSON, too.
 	Items
-	Frame // of OpenZL
+	Records // of TensorFlow, a table
+	Frame   // of OpenZL
 	Container
 	// Store is a store of arrays, which a package below store reads: it adds its format, if that is not listed here.
 	Store
@@ -35,7 +36,7 @@ const (
 func (c Class) Pixels() bool { return c == Raster || c == Picture }
 
 // Table reports whether files are tables.
-func (c Class) Table() bool { return c == Parquet || c == CSV || c == Items }
+func (c Class) Table() bool { return c == Parquet || c == CSV || c == Items || c == Records }
 
 // Format is a format that chaski reads.
 type Format struct {
@@ -82,6 +83,7 @@ var formats = []*Format{TIFF, Rumi, PNG, JPEG, BMP, NPY, NPZ, VRT, ENVI, MAT,
 	{Name: "csv", Class: CSV, Noun: "a text file", Ends: []string{".txt"}},
 	{Name: "items", Class: Items, Noun: "JSON", Ends: []string{".json", ".jsonl", ".ndjson"}},
 	{Name: "items", Class: Items, Noun: "GeoJSON", Ends: []string{".geojson"}},
+	{Name: "tfrecord", Class: Records, Noun: "a TFRecord file", Ends: []string{".tfrecord", ".tfrecords", ".tfrec"}},
 	{Name: "openzl frame", Class: Frame, Ends: []string{".zl"}},
 	{Name: "container", Class: Container, Noun: "a Tortilla or TACO container", Starts: []string{"#y", "WX"},
 		Ends: []string{".tacozip", ".taco", ".tortilla", ".tacocat"}},
@@ -147,6 +149,9 @@ func Named(name string) *Format {
 	ext := strings.ToLower(path.Ext(name))
 	if file, array, ok := strings.Cut(name, "::"); ok && array != "" && Named(file) == NPZ {
 		return NPY
+	}
+	if strings.HasPrefix(ext, ".tfrec") { // NAME.tfrecord-00000-of-00016
+		ext, _, _ = strings.Cut(ext, "-")
 	}
 	if ext == ".zip" && strings.HasSuffix(strings.ToLower(name), zarrZIP) {
 		ext = zarrZIP
@@ -233,7 +238,7 @@ var ends = map[string]string{
 	".feather": "a Feather file", ".arrow": "an Arrow file", ".orc": "an ORC file", ".avro": "an Avro file",
 	".db": "a database", ".sqlite": "a database", ".duckdb": "a database",
 	".xml": "XML", ".yaml": "YAML", ".yml": "YAML", ".pkl": "a pickle",
-	".tfrecord": "a TFRecord file", ".tfrecords": "a TFRecord file", ".mdb": "an LMDB file", ".lmdb": "an LMDB file",
+	".mdb": "an LMDB file", ".lmdb": "an LMDB file",
 	".jp2": "a JPEG 2000 image", ".j2k": "a JPEG 2000 image",
 	".img": "an Erdas Imagine (HFA) raster", ".ntf": "a NITF file", ".nitf": "a NITF file", ".ecw": "an ECW image",
 	".hgt": "an SRTM raster", ".asc": "an ASCII grid", ".dem": "a DEM raster",
@@ -288,7 +293,7 @@ func Way(name string) string {
 }
 
 // programNouns are formats that programs keep samples in, and that only their libraries read.
-var programNouns = []string{"a TFRecord file", "a pickle", "a Feather file",
+var programNouns = []string{"a pickle", "a Feather file",
 	"an Arrow file"}
 
 // gdalNouns are parts of the names of formats of rasters, which GDAL reads.

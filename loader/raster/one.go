@@ -46,7 +46,7 @@ func inside(name string) bool {
 // oneMember opens a raster in a container or in a cell of a table, or a byte range. A path that the container does not
 // have is fault.NotFound.
 func oneMember(ctx context.Context, o resources.Options, name string) (a catalog.Asset, err error) {
-	if uri, path, inside := source.Split(name); inside && catalog.IsParquet(uri) {
+	if uri, path, inside := source.Split(name); inside && catalog.HasCells(uri) {
 		return catalog.OpenCell(ctx, o.Opener, uri, path, o.MaxChunkBytes)
 	}
 	err = store.ErrNoContainers
@@ -83,7 +83,7 @@ func oneFile(ctx context.Context, o resources.Options, path string) (a catalog.A
 func errNotOneRaster(kind store.Kind, several store.Several, path string) error {
 	what := ""
 	switch {
-	case catalog.IsParquet(path):
+	case catalog.HasCells(path):
 		what = "is a table; the rasters in its cells are called " + source.Name(path) + "::ROW/COLUMN"
 	case several != nil:
 		what = "is " + kind.String() + "; " + several.Usage(source.Name(path))

@@ -250,6 +250,8 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	case class == magic.Parquet && t.severalFiles():
 	case class == magic.Parquet:
 		return t.openParquet(ctx, fields, o)
+	case class == magic.Records:
+		return t.openRecords(ctx, fields, o)
 	case class.Table():
 		return t.openHeld(ctx, fields, o)
 	}
@@ -462,6 +464,28 @@ func (t *Table) openHeld(ctx context.Context, fields []Source, o Options) error 
 		o.Texts = slices.Concat(o.Texts, column.Names(s.Pattern))
 	}
 	tab, err := t.readText(ctx, o.wants(fields, magic.Named(source.Name(t.src)).Class == magic.Items))
+	if err != nil {
+		return err
+	}
+	return t.openTable(ctx, tab, fields, "", o)
+}
+
+// openRecords opens a TFRecord file, or a glob of them as one table.
+func (t *Table) openRecords(ctx context.Context, fields []Source, o Options) error {
+	several := listing.IsGlob(t.src) && t.severalFiles()
+	names, base := []string{t.src}, ""
+	if t.base = listing.Folder(t.src); several {
+		files, err := listing.List(ctx, t.src, t.roots, t.opener, listing.AllFiles)
+		if err != nil {
+			return err
+		}
+		names, base, t.base = files.Paths, files.Base, files.Base
+	}
+	names, err := t.allow(base, names)
+	if err != nil {
+		return err
+	}
+	tab, err := columns.OpenRecords(ctx, t.opener, names, !several, t.pageCache)
 	if err != nil {
 		return err
 	}

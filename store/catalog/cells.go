@@ -21,6 +21,7 @@ type cellRasters struct {
 	column string          // the name of the field's column, or of its struct
 	bytes  *columns.Column // opaque
 	stored *columns.Stored // the column in Parquet files, or nil
+	sizes  func() []int64  // of what files store, as the fingerprint has them; nil of lists in memory
 	lists  *columns.Column // the lists that the bytes are made of, or nil
 	paths  *columns.Column // or nil
 	rows   int64
@@ -36,11 +37,18 @@ const (
 // bytes and paths that has no raster is fault.Unsupported.
 func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cellRasters, error) {
 	c := &cellRasters{column: strings.TrimSuffix(name, BytesMember), rows: tab.Rows()}
-	if tab.Files == nil {
-		return nil, nil
-	}
 	var err error
 	flat := true
+	switch {
+	case tab.OfRecords():
+		if c.bytes, err = tab.Column(name); err != nil || !c.bytes.Bytes {
+			return nil, nil //nolint:nilerr // the caller says what is missing
+		}
+		c.sizes = tab.Sizes
+		return c.ifRasters(ctx, tab, name, true)
+	case tab.Files == nil:
+		return nil, nil
+	}
 	if c.stored, err = tab.Stored(name); err != nil {
 		flat = false
 		if c.stored, err = tab.Stored(name + BytesMember); err != nil {
@@ -50,6 +58,12 @@ func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cellRasters
 	if c.bytes = c.stored.Column; !c.bytes.Bytes || c.bytes.Kind.IsList() {
 		return nil, nil
 	}
+	c.sizes = c.stored.Sizes
+	return c.ifRasters(ctx, tab, name, flat)
+}
+
+// ifRasters returns the columns if their bytes are rasters. flat says that they are not in a struct.
+func (c *cellRasters) ifRasters(ctx context.Context, tab *columns.Table, name string, flat bool) (*cellRasters, error) {
 	if paths, err := tab.Column(c.column + pathMember); err == nil && paths.Kind == Text {
 		c.paths = paths
 	}
@@ -116,14 +130,14 @@ func (c *cellRasters) names() *columns.Column {
 }
 
 // paged reports whether the rasters are read by pages of bytes.
-func (c *cellRasters) paged() bool { return c != nil && c.lists == nil }
+func (c *cellRasters) paged() bool { return c != nil && c.stored != nil && c.lists == nil }
 
-// size returns how many bytes the files store of the rasters, 0 of lists.
+// size returns how many bytes the files store of the rasters, 0 of others.
 func (c *cellRasters) size() (total int64) {
 	if !c.paged() {
 		return 0
 	}
-	for _, n := range c.stored.Sizes() {
+	for _, n := range c.sizes() {
 		total += n
 	}
 	return total
@@ -134,8 +148,7 @@ func cellName(row int64, column string) string { return strconv.FormatInt(row, 1
 
 // ImageColumns returns the columns of a Parquet file whose cells hold the bytes of rasters.
 func ImageColumns(ctx context.Context, tab *columns.Table) (names []string, err error) {
-	for i := range tab.Files[0].Fields {
-		name := tab.Files[0].Fields[i].Name
+	for _, name := range tab.Fields() {
 		c, err := cellsOf(ctx, tab, name)
 		if err != nil && fault.KindOf(err) != fault.Unsupported {
 			return nil, err

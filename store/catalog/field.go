@@ -171,7 +171,8 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 // imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the
 // column with the field's name, else the first one whose cells hold rasters.
 func imageColumn(ctx context.Context, tab *columns.Table, s Source, name string) (string, error) {
-	if s.Column != "" || name != defaultField || tab.Files == nil || tab.Has(name) || tab.Has(name+BytesMember) {
+	if s.Column != "" || name != defaultField || tab.Files == nil && !tab.OfRecords() || tab.Has(name) ||
+		tab.Has(name+BytesMember) {
 		return name, nil
 	}
 	names, err := ImageColumns(ctx, tab)

@@ -159,7 +159,7 @@ func hashSizes(ctx context.Context, f *fieldColumns) ([16]byte, error) {
 	sources, size := f.blobs, f.columns[layout.Size]
 	switch {
 	case f.cells == nil:
-	case f.cells.stored == nil:
+	case f.cells.sizes == nil:
 		err := f.cells.lists.Scan(ctx, func(_ int64, v Value) error {
 			v.Hash(sum, f.cells.lists.Kind)
 			return nil
@@ -168,7 +168,7 @@ func hashSizes(ctx context.Context, f *fieldColumns) ([16]byte, error) {
 			return [16]byte{}, err
 		}
 	default:
-		for _, n := range f.cells.stored.Sizes() {
+		for _, n := range f.cells.sizes() {
 			sum.Number(uint64(n))
 		}
 	}

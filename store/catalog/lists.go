@@ -28,6 +28,11 @@ func listsOf(tab *columns.Table, name string, axes *chunk.Axes) (*cellRasters, e
 	if typ, made.stored, err = tab.Elements(name); err != nil {
 		return nil, err
 	}
+	if made.stored != nil {
+		made.sizes = made.stored.Sizes
+	} else if tab.OfRecords() {
+		made.sizes = tab.Sizes
+	}
 	if axes.Dims == "" {
 		var names []string
 		for i, n := range axes.Lengths {

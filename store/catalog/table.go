@@ -15,6 +15,12 @@ import (
 // IsParquet reports whether a path or URI has an extension of Parquet files.
 func IsParquet(uri string) bool { return magic.Named(source.Name(uri)).Class == magic.Parquet }
 
+// HasCells reports whether a path or URI has an extension of tables whose cells may hold rasters.
+func HasCells(uri string) bool {
+	class := magic.Named(source.Name(uri)).Class
+	return class == magic.Parquet || class == magic.Records
+}
+
 // IsTable reports whether a path or URI has the extension of a table: of Parquet, CSV or STAC items.
 func IsTable(uri string) bool { return magic.Named(source.Name(uri)).Class.Table() }
 

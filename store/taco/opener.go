@@ -38,7 +38,7 @@ func OpenMember(ctx context.Context, o source.Opener, uri string) (source.Reader
 // openMember opens a sample of a container, or the raster in a cell of a table.
 func openMember(ctx context.Context, o source.Opener, uri string) (source.Reader, error) {
 	container, path, _ := source.Split(uri)
-	if catalog.IsParquet(container) {
+	if catalog.HasCells(container) {
 		asset, err := catalog.OpenCell(ctx, o, container, path, 0)
 		return source.Memory(asset.Bytes), err
 	}

@@ -29,7 +29,8 @@ type Table struct {
 	Files  []*File
 	begins []int64 // the first row of each file, and at the end the number of all rows
 
-	memory *tables.Table // in memory, the columns that were wanted; nil of Parquet files
+	memory  *tables.Table // in memory, the columns that were wanted; nil of Parquet files
+	records *records      // of TFRecord files
 	names  []string      // of all columns of the file
 	part   string        // of the file that names the columns, for errors
 }
@@ -126,7 +127,7 @@ func (t *Table) Names() []string { return t.names }
 
 // Meta returns an entry of the metadata of the first Parquet file, or "".
 func (t *Table) Meta(key string) string {
-	if t.memory != nil {
+	if t.Files == nil {
 		return ""
 	}
 	return t.Files[0].Meta[key]
@@ -161,12 +162,15 @@ func (t *Table) FileOf(row int64) (name string, in int64) {
 		return "", row
 	}
 	file, in := t.find(row)
+	if t.records != nil {
+		return t.records.files[file].name, in
+	}
 	return t.Files[file].Name, in
 }
 
 // find returns the number of the file that holds a row, and the number of the row in it.
 func (t *Table) find(row int64) (file int, in int64) {
-	file = sort.Search(len(t.Files)-1, func(i int) bool { return t.begins[i+1] > row })
+	file = sort.Search(len(t.begins)-2, func(i int) bool { return t.begins[i+1] > row })
 	return file, row - t.begins[file]
 }
 
@@ -200,6 +204,12 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 	}
 	if t.memory != nil {
 		return t.heldColumn(name)
+	}
+	if t.records != nil {
+		if !slices.Contains(t.names, name) {
+			return nil, t.noColumn(name, "")
+		}
+		return t.records.column(name)
 	}
 	stored, err := t.Stored(name)
 	if err != nil {
@@ -262,6 +272,10 @@ func (t *Table) Elements(name string) (typ func(row int64) tables.Type, stored *
 		elem := *values.Type().Elem
 		return func(int64) tables.Type { return elem }, nil, nil
 	}
+	if t.records != nil {
+		_, elem := t.records.features[name].elem()
+		return func(int64) tables.Type { return elem }, nil, nil
+	}
 	if stored, err = t.Stored(name); err != nil {
 		return nil, nil, err
 	}
@@ -290,8 +304,37 @@ func (t *Table) heldColumn(name string) (*Column, error) {
 	if found {
 		return nil, fault.New(fault.Unsupported, "column "+name, "holds objects, or lists of lists or objects%s", hint)
 	}
-	return nil, fault.New(fault.NotFound, t.part, "no column %q; there are %s%s", name,
+	return nil, t.noColumn(name, hint)
+}
+
+// noColumn returns the error for a column that does not exist.
+func (t *Table) noColumn(name, hint string) error {
+	return fault.New(fault.NotFound, t.part, "no column %q; there are %s%s", name,
 		fault.Near(name, t.names, fault.Itself), hint)
+}
+
+// OfRecords reports whether the rows are those of TFRecord files.
+func (t *Table) OfRecords() bool { return t.records != nil }
+
+// Fields returns the names of the columns of Parquet files, of which a struct is one, and of features.
+func (t *Table) Fields() (names []string) {
+	if t.Files == nil {
+		return t.names
+	}
+	for i := range t.Files[0].Fields {
+		names = append(names, t.Files[0].Fields[i].Name)
+	}
+	return names
+}
+
+// Sizes returns how many bytes each record of TFRecord files has, nil of other tables.
+func (t *Table) Sizes() (sizes []int64) {
+	if t.records != nil {
+		for _, at := range t.records.at {
+			sizes = append(sizes, at.Len)
+		}
+	}
+	return sizes
 }
 
 // Data returns the table for queries, whose columns are read when they are first used: of Parquet files all of them
@@ -302,6 +345,9 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 			return nil, fault.New(fault.Limit, "table", "%d rows", t.Rows())
 		}
 		return t.memory, nil
+	}
+	if t.records != nil {
+		return t.records.data(t.names)
 	}
 	parts := make([]*tables.Table, len(t.Files))
 	for i, file := range t.Files {
@@ -322,6 +368,9 @@ func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, r
 	class := magic.Named(source.Name(name)).Class
 	if !class.Table() {
 		return nil, fault.New(fault.Unsupported, "table", "its name ends neither like Parquet nor like CSV or JSON")
+	}
+	if class == magic.Records {
+		return OpenRecords(ctx, o, []string{name}, true, cacheBytes)
 	}
 	opening := ctx
 	if class == magic.Parquet {
