@@ -275,7 +275,9 @@ func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o 
 		return err
 	}
 	format := magic.Of(head)
-	if named := magic.Named(path); named.Class == magic.CSV && (format.Class == 0 || format.Class == magic.Container) {
+	named := magic.Named(path)
+	if (named.Class == magic.CSV || named.Class == magic.Records) &&
+		(format.Class == 0 || format.Class == magic.Container) {
 		format = named
 	}
 	i.Format, i.Kind = format, format.Name
@@ -293,6 +295,9 @@ func (i *FileInfo) file(ctx context.Context, file source.Reader, path string, o 
 		return i.frame(ctx, file, o)
 	case magic.CSV:
 		i.Table, err = tableinfo.CSV(ctx, file, path)
+		return err
+	case magic.Records:
+		i.Table, err = tableinfo.Records(ctx, o.Opener, path)
 		return err
 	case 0:
 		if is, err := catalog.IsENVI(ctx, o.Opener, i.uri); err != nil || is {

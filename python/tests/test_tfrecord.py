@@ -144,6 +144,21 @@ def test_rows_by_conditions(folder, pixels):
     np.testing.assert_array_equal(got[0]["image"], pixels[3].transpose(2, 0, 1))
 
 
+def test_info(folder):
+    table = chaski.info(folder / "train-0.tfrecord")["table"]
+    types = {column["name"]: column["type"] for column in table["columns"]}
+    assert table["rows"] == 2
+    assert types == {
+        "image/encoded": "images",
+        "label": "int64",
+        "name": "text",
+        "tags": "text",
+        "weight": "float32",
+        "B04": "list<int64>",
+        "B08": "list<float32>",
+    }
+
+
 def test_hostile(tmp_path):
     good = record(example(label=[1]))
     length = struct.pack("<Q", 1 << 60)

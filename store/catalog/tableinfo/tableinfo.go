@@ -43,6 +43,28 @@ func CSV(ctx context.Context, r source.Reader, name string) (*Summary, error) {
 	return summary, nil
 }
 
+// Records reads a TFRecord file.
+func Records(ctx context.Context, o source.Opener, name string) (*Summary, error) {
+	tab, err := columns.Open(ctx, o, name, 0)
+	if err != nil {
+		return nil, err
+	}
+	data, err := tab.Data(ctx)
+	if err != nil {
+		return nil, err
+	}
+	images, _ := catalog.ImageColumns(ctx, tab)
+	summary := &Summary{Rows: tab.Rows()}
+	for _, c := range data.Columns() {
+		typ := c.Type.String()
+		if slices.Contains(images, c.Name) {
+			typ = "images"
+		}
+		summary.Columns = append(summary.Columns, Column{Name: c.Name, Type: typ})
+	}
+	return summary, nil
+}
+
 // Parquet reads the footer of a Parquet file, and the first rasters in its cells. It does not close r.
 func Parquet(ctx context.Context, r source.Reader) (*Summary, error) {
 	tab, err := columns.OpenParquet(ctx, r, 0)

@@ -224,11 +224,11 @@ func (r *records) data(names []string) (*tables.Table, error) {
 	}
 	cols := make([]tables.Column, len(names))
 	for i, name := range names {
-		_, typ := r.features[name].elem()
+		_, elem := r.features[name].elem()
+		cols[i] = tables.Column{Name: name, Type: elem}
 		if r.features[name].several {
-			typ = tables.Type{Kind: tables.List, Elem: &typ}
+			cols[i].Type = tables.Type{Kind: tables.List, Elem: &elem}
 		}
-		cols[i] = tables.Column{Name: name, Type: typ}
 	}
 	return tables.New(len(r.at), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
 		return r.vector(ctx, names[i])

@@ -31,8 +31,8 @@ type Table struct {
 
 	memory  *tables.Table // in memory, the columns that were wanted; nil of Parquet files
 	records *records      // of TFRecord files
-	names  []string      // of all columns of the file
-	part   string        // of the file that names the columns, for errors
+	names   []string      // of all columns of the file
+	part    string        // of the file that names the columns, for errors
 }
 
 // File is a Parquet file of a table.
