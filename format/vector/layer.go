@@ -51,6 +51,8 @@ type Options struct {
 	Box map[string]string
 	// Names makes columns of parts of others: "{image}_{class}" of "Image_Class".
 	Names map[string]string
+
+	headed bool // a text has columns, of which Names are
 	// Keep reports whether an object is read, by what it has in WhereColumns; nil: all are.
 	Keep         func(at func(column string) (text string, ok bool)) bool
 	WhereColumns []string
@@ -110,6 +112,9 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 		return nil, fault.WithFile(err, uri)
 	}
 	layer, err := open(ctx, file, &o)
+	if err == nil && len(o.Names) > 0 && !o.headed {
+		err = fault.New(fault.Unsupported, "names", "it is for columns of a text, which this file has none of")
+	}
 	if err != nil {
 		_ = file.Close() // it was only read
 		return nil, fault.WithFile(err, uri)

@@ -107,7 +107,11 @@ func isNumber(name string) bool { return name != "" && strings.Trim(name, "01234
 func newHeader(o *Options, names []string) (*header, error) {
 	h := &header{at: map[string]int{}, made: map[string]madeColumn{}}
 	h.name(names)
+	o.headed = true
 	for from, rest := range o.Names {
+		if names != nil && !slices.Contains(names, from) && !isNumber(from) {
+			return nil, fault.New(fault.NotFound, "names", "no column %q; there are %s", from, fault.Names(names))
+		}
 		text, parts := "^", []string{}
 		for more := true; more; {
 			var before, name string
