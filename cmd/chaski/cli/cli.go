@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/raster"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/serve"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/suggest"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	_ "github.com/chaski-eo/chaski/loader/formats"
@@ -126,9 +127,9 @@ func newRoot(env console.Env) (root *cobra.Command, addTexts func()) {
 	}
 	addGroup(root, "Train:", dataset.NewStats(env), dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewSpec(env),
 		ledger.NewLedger(env))
-	addGroup(root, "Look at data:", inspect.NewInfo(env), raster.NewCat(env), container.NewLs(env),
-		container.NewSQL(env), container.NewLocate(env), container.NewExtract(env), array.NewArray(env),
-		raster.NewFrame(env))
+	addGroup(root, "Look at data:", suggest.NewSuggest(env), inspect.NewInfo(env), raster.NewCat(env),
+		container.NewLs(env), container.NewSQL(env), container.NewLocate(env), container.NewExtract(env),
+		array.NewArray(env), raster.NewFrame(env))
 	addGroup(root, "Prepare data:", raster.NewIndex(env), raster.NewConvert(env), container.NewPack(env),
 		raster.NewVerify(env), raster.NewPaste(env))
 	addGroup(root, "Serve:", serve.NewServe(env), serve.NewToken(env), cache.NewCache(env))

@@ -33,6 +33,7 @@ from chaski._rpc import Connection
 from chaski._sign import sign
 from chaski._sources import Scenes, Split
 from chaski._stats import Stats, stats, weights
+from chaski._suggest import Suggestion, suggest
 from chaski._windows import *  # noqa: F403
 from chaski.errors import *  # noqa: F403
 
@@ -48,6 +49,7 @@ __all__ = [
     "Scenes",
     "Split",
     "Stats",
+    "Suggestion",
     "Token",
     "connect",
     "info",
@@ -63,6 +65,7 @@ __all__ = [
     "sign",
     "stac",
     "stats",
+    "suggest",
     "taco",
     "tls",
     "weights",

@@ -1,0 +1,464 @@
+package suggest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/chaski-eo/chaski/format/tables/texts"
+	"github.com/chaski-eo/chaski/internal/magic"
+)
+
+const (
+	maxTable = 256 << 20 // bytes of a table
+	maxRows  = 200_000
+)
+
+var (
+	labelWord = regexp.MustCompile(`(?i)(label|class|category|^y$|species_id|target|_type$|^has_|^is_|^num_|damage|` +
+		`crop|wealth|count|score|probs|tags?$|correlation|flag|answer$|question$|caption|text|` +
+		`sentence|raw$|code|value\.0)`)
+	textWord = regexp.MustCompile(`(?i)(caption|text|sentence|raw$|question|answer)`)
+	splitCol = regexp.MustCompile(`(?i)^(split|subset|fold|partition|set|phase|test|train|val)$`)
+	idWord   = regexp.MustCompile(`(?i)(^id|_id$|idx|index|^$|path|file|name|polygon|geometry|^lat|^lon|date|time)`)
+)
+
+// table is a table in texts, with values as they are written; of splits, the one of all.
+type table struct {
+	path   string   // with splitMark or *, and with ::MEMBER
+	files  []string // that it is of
+	splits []string
+	cols   []string
+	rows   [][]string
+	of     []string        // the split of each row
+	lists  map[string]bool // columns of lists
+}
+
+// values returns the values of a column.
+func (t *table) values(c int) []string {
+	out := make([]string, len(t.rows))
+	for i, row := range t.rows {
+		out[i] = row[c]
+	}
+	return out
+}
+
+// counted returns how often each value is there.
+func counted(values []string) map[string]int {
+	out := map[string]int{}
+	for _, v := range values {
+		out[v]++
+	}
+	return out
+}
+
+// sorted returns the keys of a map in order.
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func numeric(values []string) bool {
+	other := func(c rune) bool { return !unicode.IsDigit(c) && !strings.ContainsRune("+-.eE", c) }
+	return !slices.ContainsFunc(values, func(v string) bool { return strings.ContainsFunc(v, other) })
+}
+
+// readTable reads the tables of a file: of JSON each member that is one.
+func (p *prober) readTable(rel string) []*table {
+	as := rel
+	switch magic.Named(rel).Class {
+	case magic.Items:
+		data, err := os.ReadFile(p.name(rel))
+		var value any
+		if err != nil || json.Unmarshal(data, &value) != nil {
+			return nil
+		}
+		return jsonTables(rel, value)
+	case magic.CSV:
+	default:
+		as = "list.txt"
+	}
+	file, err := p.o.Opener.Open(p.ctx, p.name(rel))
+	if err != nil {
+		return nil
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	read, err := texts.Read(p.ctx, file, as, func(string) texts.Want { return texts.Written })
+	if err != nil || read.Len() == 0 {
+		return nil
+	}
+	t := &table{path: rel, lists: map[string]bool{}, rows: make([][]string, min(read.Len(), maxRows))}
+	for i, c := range read.Columns() {
+		values, err := read.At(p.ctx, i)
+		if err != nil {
+			return nil
+		}
+		t.cols = append(t.cols, c.Name)
+		for k := range t.rows {
+			var text string
+			_ = json.Unmarshal(values.AppendJSON(nil, k), &text) // null is ""
+			t.rows[k] = append(t.rows[k], text)
+		}
+	}
+	return []*table{t}
+}
+
+// jsonTables returns the tables of JSON: lists of objects, lists by class, and objects by key.
+func jsonTables(rel string, value any) (out []*table) {
+	object, _ := value.(map[string]any)
+	list, _ := value.([]any)
+	if features, ok := object["features"].([]any); ok {
+		for _, f := range features {
+			f, _ := f.(map[string]any)
+			list = append(list, f["properties"])
+		}
+	}
+	if list != nil {
+		return []*table{newTable(rel, nil, list)}
+	}
+	var keys, classes []string
+	var rows, ids []any
+	for _, name := range sorted(object) {
+		list, ok := object[name].([]any)
+		if _, below := append(list, nil)[0].(map[string]any); below {
+			out = append(out, newTable(rel+"::"+name, nil, list))
+			continue
+		}
+		for _, id := range list {
+			if id, ok := id.(string); ok {
+				classes, ids = append(classes, name), append(ids, id)
+			}
+		}
+		if _, is := object[name].(map[string]any); ok || is {
+			keys, rows = append(keys, name), append(rows, object[name])
+		}
+	}
+	switch all := len(keys) == len(object) && len(object) > 1; {
+	case out != nil || len(object) == 0:
+	case all && len(ids) > 0:
+		t := newTable(rel+"::{class}", nil, ids)
+		t.cols = append(t.cols, "class")
+		for i := range t.rows {
+			t.rows[i] = append(t.rows[i], classes[i])
+		}
+		out = append(out, t)
+	case all:
+		out = append(out, newTable(rel, keys, rows))
+	default:
+		out = append(out, newTable(rel, nil, []any{value}))
+	}
+	return out
+}
+
+// newTable makes a table of values of JSON, with the column key of keys. Of the texts in the objects of a list
+// (sentences.raw), and of the first values of the lists in one, only the column counts here.
+func newTable(name string, keys []string, values []any) *table {
+	t := &table{path: name, lists: map[string]bool{}}
+	var rows []map[string]string
+	for i, value := range values[:min(len(values), maxRows)] {
+		row := map[string]string{}
+		put := func(name string, v any) {
+			if text, ok := v.(string); ok {
+				row[name] = text
+			} else if v != nil {
+				text, _ := json.Marshal(v)
+				row[name] = string(text)
+			}
+		}
+		object, ok := value.(map[string]any)
+		if !ok {
+			object = map[string]any{"value": value}
+		}
+		for name, v := range object {
+			put(name, v)
+			list, ok := v.([]any)
+			t.lists[name] = t.lists[name] || ok
+			switch first := append(list, nil)[0].(type) {
+			case map[string]any:
+				for key, v := range first {
+					if _, ok := v.(string); ok {
+						row[name+"."+key], t.lists[name+"."+key] = "[]", true
+					}
+				}
+			case []any:
+				if text, ok := append(first, nil)[0].(string); ok {
+					put(name+".0", []string{text})
+					t.lists[name+".0"] = true
+				}
+			}
+		}
+		if keys != nil {
+			row["key"] = keys[i]
+		}
+		for _, name := range sorted(row) {
+			if !slices.Contains(t.cols, name) {
+				t.cols = append(t.cols, name)
+			}
+		}
+		rows = append(rows, row)
+	}
+	for _, row := range rows {
+		t.rows = append(t.rows, each(t.cols, func(name string) string { return row[name] }))
+	}
+	return t
+}
+
+// inside returns a path with a text, where that stands between delimiters, as a name; "" if it is not there.
+func inside(in, text, name string) string {
+	word := func(i int) bool {
+		return i >= 0 && i < len(in) && (in[i]|32 >= 'a' && in[i]|32 <= 'z' || in[i] >= '0' && in[i] <= '9')
+	}
+	var out strings.Builder
+	from, found := 0, false
+	for {
+		i := strings.Index(in[from:], text)
+		if i < 0 {
+			out.WriteString(in[from:])
+			break
+		}
+		out.WriteString(in[from : from+i])
+		i += from
+		if from = i + len(text); word(i-1) || word(from) || strings.Count(in[:i], "{") > strings.Count(in[:i], "}") {
+			out.WriteString(text)
+			continue
+		}
+		out.WriteString(name)
+		found = true
+	}
+	if !found {
+		return ""
+	}
+	return out.String()
+}
+
+// fill returns the path that a template has for a row.
+func (t *table) fill(template string, row int) string {
+	return named.ReplaceAllStringFunc(template, func(name string) string {
+		if name == splitMark {
+			return t.of[row]
+		}
+		return t.rows[row][slices.Index(t.cols, name[1:len(name)-1])]
+	})
+}
+
+// templates finds paths made of the columns of a table: for each the files of the rows that have one.
+func (t *table) templates(paths []string, all map[string]bool) map[string][]string {
+	probes := slices.Compact([]int{0, (len(t.rows) - 1) / 2, len(t.rows) - 1})
+	works := func(template string) bool {
+		n := 0
+		for _, row := range probes {
+			n += number(all[t.fill(template, row)])
+		}
+		return n*2 > len(probes)
+	}
+	out := map[string][]string{}
+	for _, row := range probes {
+		for c, name := range t.cols {
+			value := t.rows[row][c]
+			if value == "" || len(value) > 200 || t.lists[name] {
+				continue
+			}
+			for _, file := range paths {
+				one := ""
+				if len(out) < 200 && strings.Contains(file, value) {
+					one = inside(file, value, "{"+name+"}")
+				}
+				if one == "" {
+					continue
+				}
+				if works(one) {
+					out[one] = nil
+				}
+				for k := -1; k < len(t.cols); k++ { // with the split, and with other columns
+					other, name := t.of[row], splitMark
+					if k >= 0 {
+						other, name = t.rows[row][k], "{"+t.cols[k]+"}"
+					}
+					if with := inside(one, cmp.Or(other, "/"), name); other != "" && with != "" {
+						if one = with; works(one) {
+							out[one] = nil
+						}
+					}
+				}
+			}
+		}
+	}
+	rank := map[string][]int{}
+	for template := range out {
+		different := map[string]bool{}
+		for row := range t.rows {
+			file := t.fill(template, row)
+			if !all[file] {
+				file = ""
+			}
+			out[template] = append(out[template], file)
+			different[file] = true
+		}
+		have := len(t.rows) - counted(out[template])[""]
+		rank[template] = []int{have, len(different), -len(named.FindAllString(template, -1)),
+			-number(idWord.MatchString(template))}
+		if len(different)-number(different[""]) < 2 && len(t.rows) > 1 {
+			delete(out, template)
+		}
+	}
+	// Of templates of some of the same files, the one of most rows and files, and with the fewest names, stays.
+	taken := map[string]bool{}
+	for _, template := range slices.SortedFunc(maps.Keys(out), func(a, b string) int {
+		return cmp.Or(slices.Compare(rank[b], rank[a]), cmp.Compare(a, b))
+	}) {
+		if slices.ContainsFunc(out[template], func(file string) bool { return file != "" && taken[file] }) {
+			delete(out, template)
+			continue
+		}
+		for _, file := range out[template] {
+			taken[file] = true
+		}
+	}
+	return out
+}
+
+// labels adds the columns of a table that look like labels, without some, and returns the column of splits.
+func (r *reading) labels(t *table, used map[string]bool) (split string) {
+	var flags []string
+	for c, name := range t.cols {
+		values := t.values(c)
+		different := counted(values)
+		bits := len(different) == number(different["0"] > 0)+number(different["1"] > 0)
+		label := labelWord.MatchString(name)
+		text := "column=" + quoted(name)
+		switch {
+		case splitCol.MatchString(name) && len(different) <= 12:
+			split = name
+		case used[name] || name == "" || len(name) > 60 || strings.HasPrefix(values[0], "[{") || values[0] == "{}":
+		case bits && len(t.rows) > 2 && !idWord.MatchString(name) && !label:
+			flags = append(flags, name)
+		case !label || strings.HasPrefix(values[0], "{"):
+		case t.lists[name] && strings.HasSuffix(name, ".0"):
+			r.add(identifier(name), fieldOf(text, `kind="class"`))
+		case t.lists[name] && strings.HasPrefix(values[0], `["`) && !textWord.MatchString(name):
+			r.add(identifier(name), fieldOf(text, `kind="class"`))
+		case textWord.MatchString(name):
+			r.add(identifier(name), fieldOf(text, `kind="text"`))
+		case numeric(values) || t.lists[name] || different["True"]+different["true"]+different["False"] > 0:
+			r.add(identifier(name), quoted(name))
+		case len(different) <= max(2, len(t.rows)/2) || len(t.rows) < 10:
+			delete(different, "")
+			r.add(identifier(name), fieldOf(text, "classes="+listed(sorted(different))))
+		}
+	}
+	if len(flags) > 2 {
+		r.add("labels", "Field(columns="+listed(flags)+")")
+		return split
+	}
+	for _, name := range flags {
+		r.add(identifier(name), quoted(name))
+	}
+	return split
+}
+
+// below returns a path below the folder of a table.
+func below(to, table string) string {
+	dir := path.Dir(table)
+	if dir == "." {
+		return to
+	}
+	if rest, ok := strings.CutPrefix(to, dir+"/"); ok {
+		return rest
+	}
+	return "../" + below(to, dir)
+}
+
+// reading returns the reading whose samples are the rows of a table, nil without images.
+func (t *table) reading(s *search) *reading {
+	templates := t.templates(s.index, s.all)
+	r := &reading{source: t.path, table: t, uses: map[string]bool{}, splits: t.splits}
+	var groups []*group
+	var beside []string
+	for _, template := range sorted(templates) {
+		if path.Ext(template) == ".json" {
+			beside = append(beside, template)
+			continue
+		}
+		g := &group{pattern: below(template, t.path), keys: map[string]bool{}}
+		for row, name := range templates[template] {
+			if f := s.prober.paths[name]; f != nil {
+				g.files = append(g.files, f)
+				g.keys[fmt.Sprint(row)] = true
+			}
+		}
+		if g.head = s.header(g.files[0].path); g.head.readable() && len(g.head.Arrays) == 0 {
+			s.count(g)
+			groups = append(groups, g)
+		}
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(b.score(), a.score()) })
+	r.lead = groups[0]
+	var pairs []pair
+	used := map[string]bool{}
+	for _, g := range groups {
+		if g != r.lead {
+			pairs = append(pairs, pair{g, float64(len(g.files)) / float64(len(r.lead.keys))})
+		}
+		for _, name := range named.FindAllString(g.pattern, -1) {
+			used[name[1:len(name)-1]] = !labelWord.MatchString(name)
+		}
+	}
+	r.pixels(s, pairs)
+	for _, template := range beside {
+		r.tableOfSample(s, t, template, templates[template], used)
+	}
+	split := r.labels(t, used)
+	r.count("%d rows of %s, %d with an image", len(t.rows), t.path, len(r.lead.files))
+	if n := len(t.rows) - len(r.lead.files); n > 0 {
+		r.note("%d rows of %s have no file %s: they are left out", n, t.path, r.lead.pattern)
+		r.rows = append(r.rows, `missing="drop"`)
+	}
+	r.splitColumn(t, split)
+	return r
+}
+
+// tableOfSample adds JSON files, one for each row of a table.
+func (r *reading) tableOfSample(s *search, t *table, template string, files []string, used map[string]bool) {
+	names := named.FindAllString(template, -1)
+	read := s.readTable(slices.Max(files))
+	if len(names) != 1 || len(read) != 1 {
+		return
+	}
+	glob := strings.Replace(template, names[0], "*", 1)
+	r.tables = append(r.tables, quoted("\x00"+glob)+`: {"name": `+quoted(names[0][1:len(names[0])-1])+"}")
+	for _, file := range files {
+		r.uses[file] = true
+	}
+	both := map[string]bool{}
+	for c, name := range read[0].cols {
+		if both[name] = slices.Contains(t.cols, name); both[name] && numeric(read[0].values(c)) {
+			r.members = slices.DeleteFunc(r.members, func(m member) bool { return m.text == quoted(name) })
+			r.add(identifier(name), fieldOf("column="+quoted(glob+"::"+name)))
+			used[name] = true
+		}
+	}
+	r.labels(read[0], both)
+}
+
+// splitColumn has a call for each value of a column.
+func (r *reading) splitColumn(t *table, split string) {
+	if split == "" || len(r.splits) > 0 {
+		return
+	}
+	r.splits = sorted(counted(t.values(slices.Index(t.cols, split))))
+	switch {
+	case split == "split":
+		r.rows = append(r.rows, `split="`+splitMark+`"`)
+	case numeric(r.splits):
+		r.rows = append(r.rows, "where=[["+quoted(split)+`, "==", `+splitMark+"]]")
+	default:
+		r.rows = append(r.rows, "where=[["+quoted(split)+`, "==", `+quoted(splitMark)+"]]")
+	}
+}

@@ -1,0 +1,272 @@
+"""The call that `suggest` finds loads what numpy reads of the same files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+import chaski
+
+Image = pytest.importorskip("PIL.Image", reason="writes and judges the pictures")
+
+pytestmark = pytest.mark.usefixtures("one_engine")
+
+
+class Folder:
+    """Writes files below the working directory, and reads them."""
+
+    def __init__(self, root) -> None:
+        self.root, self.random = root, np.random.default_rng(7)
+
+    def path(self, name):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def picture(self, name, *, values=None, bands=3, side=32):
+        shape = (side, side, bands) if bands > 1 else (side, side)
+        pixels = self.random.integers(0, 256, shape).astype(np.uint8)
+        if values is not None:
+            pixels = np.array(values, np.uint8)[self.random.integers(0, len(values), (side, side))]
+        Image.fromarray(pixels).save(self.path(name))
+
+    def text(self, name, text):
+        self.path(name).write_text(text)
+
+    def table(self, name, rows):
+        with self.path(name).open("w", newline="") as file:
+            csv.writer(file).writerows(rows)
+
+    def read(self, name):
+        pixels = np.asarray(Image.open(self.root / name))
+        return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, binary):
+    monkeypatch.chdir(tmp_path)
+    return Folder(tmp_path)
+
+
+def load(call: str) -> tuple[list[dict[str, np.ndarray]], dict[str, list[str]]]:
+    """Runs a call, and returns the rows in the order of the samples, and the classes."""
+    rows = []
+    with eval(call.removesuffix(")") + ", shuffle=False)", {"chaski": chaski}) as loader:
+        for batch in loader:
+            for i in np.flatnonzero(batch["valid"]):
+                row = {
+                    name: batch[name].rows()[i]
+                    if isinstance(batch[name], chaski.Ragged)
+                    else batch[name][i]
+                    for name in batch.keys()  # noqa: SIM118 (a batch iterates over more)
+                }
+                rows.append(row)
+        return rows, dict(loader.classes or {})
+
+
+def only(folder) -> tuple[list[dict[str, np.ndarray]], dict[str, list[str]], chaski.Suggestion]:
+    found = chaski.suggest(".")
+    assert list(found.calls) == [""]
+    return *load(found.calls[""]), found
+
+
+def test_images_and_masks_of_splits(folder) -> None:
+    for split, count in (("train", 3), ("val", 2)):
+        for i in range(count):
+            folder.picture(f"{split}/images/{split}{i}.png")
+            folder.picture(f"{split}/masks/{split}{i}.png", values=[0, 255])
+    found = chaski.suggest(".")
+    assert list(found.calls) == ["train", "val"]
+    assert not found.check and not found.unused
+    for split, count in (("train", 3), ("val", 2)):
+        rows, _ = load(found.calls[split])
+        assert len(rows) == count
+        for i, row in enumerate(rows):
+            np.testing.assert_array_equal(
+                row["image"], folder.read(f"{split}/images/{split}{i}.png")
+            )
+            mask = folder.read(f"{split}/masks/{split}{i}.png") // 255
+            np.testing.assert_array_equal(row["mask"], mask)
+
+
+def test_kinds_by_the_ends_of_names(folder) -> None:
+    for i in (4, 7, 9):
+        folder.picture(f"a/tile_{i}_data.png")
+        folder.picture(f"a/tile_{i}_mask.png", values=range(5), bands=1)
+    rows, _, _ = only(folder)
+    for i, row in zip((4, 7, 9), rows, strict=True):
+        np.testing.assert_array_equal(row["image"], folder.read(f"a/tile_{i}_data.png"))
+        np.testing.assert_array_equal(row["mask"], folder.read(f"a/tile_{i}_mask.png"))
+
+
+def test_folders_of_classes(folder) -> None:
+    names = [f"{c}/{c}_{i}.png" for c in ("beach", "forest") for i in range(3)]
+    for name in names:
+        folder.picture(name)
+    rows, classes, _ = only(folder)
+    for name, row in zip(names, rows, strict=True):
+        np.testing.assert_array_equal(row["image"], folder.read(name))
+        assert classes["class"][int(row["class"])] == name.split("/")[0]
+
+
+def test_colours_are_classes_and_want_a_look(folder) -> None:
+    colours = [(0, 0, 0), (0, 255, 0), (255, 0, 0)]
+    for i in range(3):
+        folder.picture(f"images/{i}5.png")
+        folder.picture(f"labels/{i}5.png", values=colours)
+    rows, _, found = only(folder)
+    assert any("order of their colours" in line for line in found.check)
+    for i, row in enumerate(rows):
+        want = folder.read(f"labels/{i}5.png")
+        got = np.array(colours)[row["mask"].reshape(32, 32)].transpose(2, 0, 1)
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_table_makes_the_paths(folder) -> None:
+    rows = [["name", "place", "class"]]
+    for i in range(4):
+        rows.append([f"s{i}.png", f"p{i % 2}", ["wood", "water"][i % 2]])
+        folder.picture(f"all/p{i % 2}/s{i}.png")
+    folder.picture("all/p0/other.png")
+    folder.table("train.csv", rows)
+    folder.table("val.csv", rows[:1] + rows[3:])
+    found = chaski.suggest(".")
+    assert list(found.calls) == ["train", "val"]
+    got, classes = load(found.calls["train"])
+    for (name, place, kind), row in zip(rows[1:], got, strict=True):
+        np.testing.assert_array_equal(row["image"], folder.read(f"all/{place}/{name}"))
+        assert classes["class"][int(row["class"])] == kind
+    assert len(load(found.calls["val"])[0]) == 2
+
+
+def test_a_table_beside_images(folder) -> None:
+    rows = [["id", "label", "subset"]]
+    for i in range(6):
+        folder.picture(f"x/{i}1_rgb.png")
+        folder.picture(f"x/{i}1_nir.png", bands=1)
+        rows.append([f"{i}1", str(i % 3), ["fit", "check"][i // 4]])
+    folder.table("labels.csv", rows)
+    found = chaski.suggest(".")
+    assert list(found.calls) == ["check", "fit"]
+    got, _ = load(found.calls["fit"])
+    for (name, label, _), row in zip(rows[1:5], got, strict=True):
+        np.testing.assert_array_equal(row["image"], folder.read(f"x/{name}_rgb.png"))
+        np.testing.assert_array_equal(row["nir"], folder.read(f"x/{name}_nir.png"))
+        assert row["label"] == int(label)
+
+
+def test_lists_of_ids(folder) -> None:
+    for i in range(5):
+        folder.picture(f"pics/n{i}x.png")
+    folder.text("sets/train.txt", "n0x\nn3x\n")
+    folder.text("sets/val.txt", "n1x\nn4x\n")
+    found = chaski.suggest(".")
+    for split, ids in (("train", (0, 3)), ("val", (1, 4))):
+        rows, _ = load(found.calls[split])
+        for i, row in zip(ids, rows, strict=True):
+            np.testing.assert_array_equal(row["image"], folder.read(f"pics/n{i}x.png"))
+
+
+def test_row_numbers_want_a_look(folder) -> None:
+    rows = [["place", "label"]]
+    for i in range(5):
+        folder.picture(f"pics/img_{i}.png")
+        rows.append([["there", "here"][i % 2], str(10 + i)])
+    folder.table("about.csv", rows)
+    got, _, found = only(folder)
+    assert any("numbers of its rows" in line for line in found.check)
+    assert [int(row["label"]) for row in got] == [10, 11, 12, 13, 14]
+
+
+def test_captions_of_a_member_of_json(folder) -> None:
+    images = []
+    for i in range(4):
+        folder.picture(f"pics/c{i}.png")
+        texts = [{"raw": f"a river {i} {k}", "id": k} for k in range(2)]
+        images.append({"filename": f"c{i}.png", "split": "train" if i < 3 else "test"})
+        images[-1]["sentences"] = texts
+    folder.text("captions.json", json.dumps({"images": images, "dataset": "x"}))
+    found = chaski.suggest(".")
+    rows, _ = load(found.calls["train"])
+    for i, row in enumerate(rows):
+        np.testing.assert_array_equal(row["image"], folder.read(f"pics/c{i}.png"))
+        text = row["sentences_raw"]
+        assert (json.loads(text) if isinstance(text, str) else list(text)) == [
+            f"a river {i} 0",
+            f"a river {i} 1",
+        ]
+    assert len(rows) == 3
+
+
+def test_boxes_of_yolo_and_coco(folder) -> None:
+    images, boxes = [], []
+    for i in range(3):
+        folder.picture(f"yolo/images/{i}7.png")
+        folder.text(f"yolo/labels/{i}7.txt", "1 0.5 0.5 0.25 0.5\n")
+        folder.picture(f"coco/pics/{i}8.png")
+        images.append({"id": i, "file_name": f"{i}8.png", "width": 32, "height": 32})
+        boxes.append({"id": i, "image_id": i, "category_id": 1, "bbox": [4, 8, 10 + i, 6]})
+    folder.text("yolo/data.yaml", "nc: 2\nnames: ['ship', 'plane']\n")
+    about = {"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "pool"}]}
+    folder.text("coco/boxes.json", json.dumps(about))
+    rows, classes = load(chaski.suggest("yolo").calls[""])
+    for row in rows:
+        np.testing.assert_allclose(row["boxes"], [[12, 8, 20, 24]])
+        assert classes["boxes"][int(row["boxes_values"][0])] == "plane"
+    rows, _ = load(chaski.suggest("coco").calls[""])
+    for i, row in enumerate(rows):
+        np.testing.assert_allclose(row["boxes"], [[4, 8, 14 + i, 14]])
+
+
+def test_axes_of_arrays(folder) -> None:
+    for i in range(3):
+        np.save(folder.path(f"img/image_{i}.npy"), folder.random.random((32, 32, 6), np.float32))
+        np.save(folder.path(f"mask/mask_{i}.npy"), folder.random.integers(0, 3, (32, 32), np.uint8))
+    rows, _, _ = only(folder)
+    for i, row in enumerate(rows):
+        want = np.load(f"img/image_{i}.npy").transpose(2, 0, 1)
+        np.testing.assert_array_equal(row["image"], want)
+        np.testing.assert_array_equal(row["mask"].reshape(32, 32), np.load(f"mask/mask_{i}.npy"))
+
+
+def test_bands_in_files_of_their_own(folder) -> None:
+    for i in range(3):
+        for band in ("red", "green", "blue"):
+            folder.picture(f"{band}/{band}_a{i}.png", bands=1)
+    rows, _, _ = only(folder)
+    for i, row in enumerate(rows):
+        want = [folder.read(f"{b}/{b}_a{i}.png")[0] for b in ("red", "green", "blue")]
+        np.testing.assert_array_equal(row["image"], want)
+
+
+def test_what_is_not_used_is_listed(folder) -> None:
+    for i in range(3):
+        folder.picture(f"images/{i}9.png")
+    folder.table("about.csv", [["what", "when"], ["x", "2020"], ["y", "2021"]])
+    _, _, found = only(folder)
+    assert found.unused == ["1 files ./*.csv"]
+
+
+def test_folders_that_may_be_classes_or_fields_want_a_look(folder) -> None:
+    for name in ("left", "right"):
+        for i in range(3):
+            folder.picture(f"{name}/{i}.png")
+    _, _, found = only(folder)
+    assert any("equal names" in line for line in found.check)
+
+
+def test_a_folder_without_images(folder) -> None:
+    folder.text("readme.txt", "nothing\n")
+    with pytest.raises(chaski.UnsupportedError, match="no images"):
+        chaski.suggest(".")
+
+
+def test_the_command_says_the_same(folder, binary) -> None:
+    for i in range(3):
+        folder.picture(f"images/{i}9.png")
+    out = subprocess.run([binary, "suggest", "."], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == str(chaski.suggest(".")).strip()
