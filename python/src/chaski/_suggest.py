@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from chaski._argument import Argument
 from chaski._calls import entry
 from chaski._command import ask
 from chaski._plain import Path, as_path
 
 
-@dataclass(frozen=True)
-class Suggestion:
+@dataclass(frozen=True, repr=False)
+class Suggestion(Argument):
     """What `suggest` found: str() of it is the text of `chaski suggest`.
 
     Attributes:
