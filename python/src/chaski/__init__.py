@@ -29,11 +29,12 @@ from chaski._pack import pack, stac
 from chaski._paste import GroundGrid, paste
 from chaski._plot import show
 from chaski._read import info, read
+from chaski._records import Suggestion
 from chaski._rpc import Connection
 from chaski._sign import sign
 from chaski._sources import Scenes, Split
 from chaski._stats import Stats, stats, weights
-from chaski._suggest import Suggestion, suggest
+from chaski._suggest import suggest
 from chaski._windows import *  # noqa: F403
 from chaski.errors import *  # noqa: F403
 

@@ -303,3 +303,33 @@ class Document(About):
         """The place and time of all samples."""
         found: dict[str, Any] | None = self.collection.get("extent")
         return found
+
+
+@dataclass(frozen=True, repr=False)
+class Suggestion(Argument):
+    """What `suggest` found: str() of it is the text of `chaski suggest`.
+
+    Attributes:
+        calls: texts of calls of `load`, by their splits; "" without splits.
+        found: what was counted.
+        check: what only you can know, such as the classes of a mask in colours.
+        unused: files that the calls do not use.
+        another: the calls of another reading that explains as many files, if there is one.
+    """
+
+    calls: dict[str, str]
+    found: list[str]
+    check: list[str]
+    unused: list[str]
+    another: dict[str, str]
+
+    def __str__(self) -> str:
+        lines = []
+        for split, call in self.calls.items():
+            lines += [f"# {split}", call] if split else [call]
+        another = list(self.another.values())[:1]
+        parts = {"Found": self.found, "Check": self.check, "Not used": self.unused}
+        for title, rest in {**parts, "Another reading": another}.items():
+            if rest:
+                lines += ["", f"{title}:", *(f"  {line}" for line in rest)]
+        return "\n".join(lines)
