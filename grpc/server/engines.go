@@ -223,11 +223,12 @@ func (s *engines) open(ctx context.Context, v *fileView, spec loader.Spec, u *ch
 
 // isLocal reports whether all files that a spec names are local.
 func isLocal(s *loader.Spec) bool {
-	remote := source.IsRemote(s.Source)
+	remote := func(name string) bool { return source.IsRemote(source.FileOf(name)) }
+	found := remote(s.Source)
 	for i := range s.Sources {
-		remote = remote || source.IsRemote(s.Sources[i].Source) || len(s.Sources[i].Sources) > 0
+		found = found || remote(s.Sources[i].Source) || len(s.Sources[i].Sources) > 0
 	}
-	return !remote
+	return !found
 }
 
 // recent returns the dataset of a spec that was opened since begin or, if files of it are in stores, less than Reuse
