@@ -29,8 +29,9 @@ const (
 	nodeTree     = 2 // the value is the root of a tree of its own
 	nodeSeveral  = 4 // the key has several values
 
-	maxDepth = 32 // of a tree, as LMDB has it
-	noPage   = 1<<64 - 1
+	maxDepth  = 32      // of a tree, as LMDB has it
+	maxPrefix = 511 + 1 // of keys in a tree of its own: the longest key of LMDB (MDB_MAXKEYSIZE), and a slash
+	noPage    = 1<<64 - 1
 )
 
 // database is a file of LMDB that is being read.
@@ -39,6 +40,7 @@ type database struct {
 	r       source.Reader
 	page    int64 // bytes
 	visited int64 // pages
+	nodes   int64 // bytes of keys, and in front of them
 	read    *zipDirectory
 }
 
@@ -116,6 +118,9 @@ func (d *database) walk(page uint64, depth int, prefix string) error {
 		}
 		if keys > len(node)-dbNode {
 			return d.bad(page, "a key of %d bytes", keys)
+		}
+		if d.nodes += int64(dbNode + keys); d.nodes > d.r.Size() || len(prefix) > maxPrefix {
+			return d.bad(page, "its keys overlap, or the name of a tree has over %d bytes", maxPrefix)
 		}
 		key, value := string(node[dbNode:dbNode+keys]), node[dbNode+keys:]
 		if err := d.value(page, prefix+key, flags, int64(low), value, int64(place+dbNode+keys), depth); err != nil {

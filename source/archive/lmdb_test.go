@@ -88,6 +88,31 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 }
 
+// TestOverlappingKeys: a page whose places lead to thousands of long keys that lie over one another is refused, before
+// they take memory.
+func TestOverlappingKeys(t *testing.T) {
+	const page, keys, first = 1 << 16, 4000, 1 << 13
+	le, b := binary.LittleEndian, make([]byte, 3*page)
+	for at := 0; at < 2*page; at += page {
+		meta := b[at+dbHeader:]
+		le.PutUint32(meta, dbMagic)
+		le.PutUint32(meta[4:], dbVersion)
+		le.PutUint32(meta[24:], page)
+		le.PutUint64(meta[72+40:], 2)
+	}
+	leaf := b[2*page:]
+	le.PutUint16(leaf[10:], pageLeaf)
+	le.PutUint16(leaf[12:], dbHeader+2*keys)
+	for i := range keys {
+		place := first + dbNode*i
+		le.PutUint16(leaf[dbHeader+2*i:], uint16(place))
+		le.PutUint16(leaf[place+6:], uint16(page-place-dbNode))
+	}
+	if err := readKinded(t, b); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("%v, not corrupt", err)
+	}
+}
+
 // FuzzDatabase: a database of any content is read or refused, with a kind.
 func FuzzDatabase(f *testing.F) {
 	f.Add(testfile.Read(f, database0))
