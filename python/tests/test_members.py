@@ -249,3 +249,43 @@ def test_ids_that_are_files_of_arrays(tmp_path) -> None:
     fields = {"image": Field(pattern="img/image_{id}.h5::img", dims="y x")}
     got = read(tmp_path, fields=fields, rows=Rows(ids=tmp_path / "list.txt"))
     assert [int(g["image"][0, 0, 0]) for g in got] == [0, 2]
+
+
+@pytest.mark.parametrize("ending", [".json::r", ".npz::labels"])
+def test_a_member_that_is_written_anew(tmp_path, ending) -> None:
+    """A member of a local file is read anew, however soon the file is another one."""
+    for n in (1, 2):
+        if ending == ".json::r":
+            rows = [{"file": f"{k}.tif", "y": k + n} for k in range(n)]
+            (tmp_path / "a.json").write_text(json.dumps({"r": rows}))
+            for k in range(n):
+                rasters.write(tmp_path / f"{k}.tif", np.full((1, 4, 4), k, np.uint8))
+            got = read(f"{tmp_path}/a.json::r", fields={"image": "file", "y": "y"})
+            assert [int(g["y"]) for g in got] == [k + n for k in range(n)]
+        else:
+            np.savez(tmp_path / "a.npz", labels=np.full((4, 4), n, "u1"))
+            (got,) = read(f"{tmp_path}/a.npz::labels")
+            assert int(got["image"].flat[0]) == n
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"r": [{"file": "0.tif"}], "r": [{"file": "1.tif"}]}',
+        '{"r": [{"a": {"b": [{"file": "0.tif"}]}, "a.b": [{"file": "1.tif"}]}]}',
+        '{"r": {"a": {"b": [{"file": "0.tif"}]}, "a.b": [{"file": "1.tif"}]}}',
+    ],
+)
+def test_a_path_that_fits_two_members(data, tmp_path, text) -> None:
+    """A path that leads to two members of one object is an error, not one of them."""
+    (tmp_path / "a.json").write_text(text)
+    path = "r" if "a.b" not in text else "r.a.b"
+    with pytest.raises(chaski.CorruptError, match="of one object fit"):
+        read(f"{tmp_path}/a.json::{path}", fields={"image": "file"})
+
+
+def test_two_values_of_a_column(tmp_path) -> None:
+    """A member whose name has a point, beside the member of an object, is an error with its row."""
+    (tmp_path / "a.json").write_text('[{"file": "0.tif", "a": {"b": 1}, "a.b": 2}]')
+    with pytest.raises(chaski.CorruptError, match=r'row 0.*two values of the column "a.b"'):
+        read(tmp_path / "a.json", fields={"image": "file", "y": "a.b"})

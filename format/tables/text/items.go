@@ -464,6 +464,9 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 		in.columns[name] = c
 	}
 	c.fill(in.n - 1)
+	if n := len(c.ends); int64(c.len()) == in.n || n > 0 && c.ends[n-1].row == in.n-1 {
+		return fault.At(fault.Corrupt, part, at, "it has two values of the column %.80q", name)
+	}
 	if raw[0] == '[' {
 		return fault.WithPart(c.addList(in.ctx, in.n-1, raw), part, at)
 	}

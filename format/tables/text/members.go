@@ -116,16 +116,19 @@ func keyValue(key string) json.RawMessage {
 // chain follows a path in an object that is in no list, from behind its brace on.
 func (in *items) chain(d *json.Decoder, path string) error {
 	var seen []string
-	found := false
+	found := ""
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
 			return noEnd(err)
 		}
 		name := key.(string)
-		if rest, ok := within(path, name); ok && !found {
-			found, err = true, in.at(d, rest, nil, false)
-		} else {
+		switch rest, ok := within(path, name); {
+		case ok && found != "":
+			err = twice(path, found, name, d.InputOffset())
+		case ok:
+			found, err = name, in.at(d, rest, nil, false)
+		default:
 			err = in.skip(d)
 		}
 		if err != nil {
@@ -135,11 +138,16 @@ func (in *items) chain(d *json.Decoder, path string) error {
 			seen = append(seen, name)
 		}
 	}
-	if !found {
+	if found == "" {
 		in.seen = seen
 	}
 	_, err := d.Token()
 	return noEnd(err)
+}
+
+// twice returns the error about a path that leads to two members of an object.
+func twice(path, name, other string, at int64) error {
+	return fault.At(fault.Corrupt, "member "+path, at, "the members %.80q and %.80q of one object fit it", name, other)
 }
 
 // within returns the rest of a path behind a member's name, which may have points itself.
@@ -179,12 +187,18 @@ func (in *items) inside(d *json.Decoder, path string, outer map[string]json.RawM
 		}
 		return in.element(data, outer, d.InputOffset())
 	}
-	for name, raw := range members {
-		rest, ok := within(path, name)
-		if !ok {
-			continue
+	found := ""
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		switch _, ok := within(path, name); {
+		case ok && found != "":
+			return twice(path, found, name, d.InputOffset())
+		case ok:
+			found = name
 		}
-		delete(members, name)
+	}
+	if raw, ok := members[found]; ok && found != "" {
+		rest, _ := within(path, found)
+		delete(members, found)
 		for name, v := range outer {
 			if members[name] == nil {
 				members[name] = v
