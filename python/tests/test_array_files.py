@@ -215,3 +215,20 @@ def test_bmp(tmp_path: Path) -> None:
     (tmp_path / "runs.bmp").write_bytes(data)
     with pytest.raises(chaski.UnsupportedError, match="compression 1"):
         chaski.read(tmp_path / "runs.bmp")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda torch, x: {1: x, "1": x + 100}, "two tensors have this path"),
+        (lambda torch, x: {"a/b": x, "a": {"b": x + 100}}, "two tensors have this path"),
+        (lambda torch, x: {"1": torch._neg_view(x.float())}, "save x.clone"),
+    ],
+)
+def test_tensors_that_would_be_other_ones(tmp_path, make, says) -> None:
+    """Keys that are one path, and views that negate, are errors, and not another tensor."""
+    torch = pytest.importorskip("torch")
+    torch.save(make(torch, torch.ones(3, 4, 4, dtype=torch.uint8)), tmp_path / "a.pt")
+    fields = {"image": chaski.Field(pattern="{id}.pt::1", dims="b y x")}
+    with pytest.raises(chaski.UnsupportedError, match=says):
+        rows(tmp_path, fields)

@@ -352,10 +352,15 @@ func (m *machine) reduce() error {
 	return m.refuse("what " + strings.ReplaceAll(string(name), " ", ".") + " makes")
 }
 
-// tensor pushes a tensor: (storage, offset, sizes, strides, …).
+// tensor pushes a tensor: (storage, offset, sizes, strides, …). A dict may follow hooks and a type, of bits that change
+// what its samples mean: neg of one that is to be negated.
 func (m *machine) tensor(args tuple, dtype string) error {
 	t := &tensor{dtype: dtype}
 	var ok1, ok2, ok3, ok4 bool
+	if said, ok := args[len(args)-1].(*dict); ok && len(args) > 6 && len(said.keys) > 0 {
+		return fault.At(fault.Unsupported, "data.pkl", int64(m.at), "a tensor is a view with %q, which is not read: "+
+			"save x.clone()", said.keys)
+	}
 	t.storage, ok1 = args[0].(storage)
 	t.offset, ok2 = args[1].(int64)
 	t.shape, ok3 = integers(args[2])

@@ -44,11 +44,12 @@ type saved struct {
 	big     bool
 	items   int // so far
 	nodes   int
+	paths   map[string]bool // of the tensors
 }
 
 // torch reads what torch.save wrote: a ZIP of a pickle and the storages of its tensors.
 func (f *file) torch(ctx context.Context) error {
-	s := &saved{file: f, ctx: ctx, entries: map[string]zipdir.Entry{}}
+	s := &saved{file: f, ctx: ctx, entries: map[string]zipdir.Entry{}, paths: map[string]bool{}}
 	err := zipdir.Each(ctx, f.r, 0, func(name []byte, parse func() (zipdir.Entry, error)) error {
 		if len(s.entries) >= maxEntries {
 			return fault.New(fault.Limit, "central directory", "more than %d members", maxEntries)
@@ -177,6 +178,11 @@ func membersOf(value any) (keys []string, values []any) {
 func (s *saved) tensor(path string, t *tensor) error {
 	dtype := storages[cmp.Or(t.dtype, t.storage.kind)]
 	part := "tensor " + path
+	if s.paths[path] {
+		return fault.New(fault.Unsupported, part, "two tensors have this path: one by a key with a slash, or by a "+
+			"number and by its text")
+	}
+	s.paths[path] = true
 	if dtype == chunk.Invalid {
 		s.PutBroken(path, fault.New(fault.Unsupported, part, "%s is not read", cmp.Or(t.dtype, t.storage.kind)), true,
 			nil)
