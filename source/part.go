@@ -147,11 +147,14 @@ func SplitJSON(name string) (file, member string, ok bool) {
 // splitMember splits FILE::MEMBER of a file with one of some extensions.
 func splitMember(name string, ends ...string) (file, member string, ok bool) {
 	file, member, ok = strings.Cut(name, Separator)
+	if !ok {
+		return file, "", false
+	}
 	path := file
 	if strings.Contains(file, "://") {
 		path, _, _ = strings.Cut(file, "?")
 	}
-	ok = ok && member != "" && slices.ContainsFunc(ends, func(end string) bool {
+	ok = member != "" && slices.ContainsFunc(ends, func(end string) bool {
 		n := len(path) - len(end)
 		return n > 0 && strings.EqualFold(path[n:], end)
 	})

@@ -38,6 +38,7 @@ type arrays struct {
 	kind   store.Arrays
 	group  store.Group
 	uri    string
+	dims   string // of fields that do not say theirs
 	fields []arrayField
 	hasher *xxh3.Hasher
 	n      int64 // rows, -1 before the first field
@@ -57,35 +58,46 @@ const maxImages = 1 << 32
 // openArrays opens a store of arrays as a dataset. The fingerprint covers the metadata of the arrays, not their chunks.
 func openArrays(ctx context.Context, kind store.Arrays, src *spec.Source, fields []spec.Field, o resources.Options) (
 	*Table, error) {
-	if _, ok := kind.(store.Times); src.Timestamp != nil && !ok {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset",
-			"%v keeps no earlier states: timestamp is for TileDB arrays", kind), src.Source)
-	}
-	group, err := OpenArrays(ctx, kind, src.Source, src.Timestamp, o)
+	made, err := newArrays(ctx, kind, src, o)
 	if err != nil {
 		return nil, err
 	}
 	for i := range fields {
 		if fields[i].Pattern != "" {
-			return openGrouped(ctx, kind, group, src, fields, o)
+			return openGrouped(ctx, kind, made.group, src, fields, o)
 		}
 	}
-	made := &arrays{kind: kind, group: group, uri: src.Source, fields: make([]arrayField, len(fields)),
-		hasher: xxh3.New(), n: -1}
 	for i := range fields {
-		if err := made.add(ctx, i, &fields[i], cmp.Or(fields[i].Dims, src.Dims)); err != nil {
-			return nil, fault.WithFile(InField(fields[i].Name, err), src.Source)
+		if err := made.add(ctx, &fields[i]); err != nil {
+			return nil, err
 		}
-	}
-	if _, err := group.Held(); err != nil {
-		return nil, err
 	}
 	return made.table()
 }
 
-// add adds a field.
-func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) error {
-	made, n, repeated := &d.fields[i], int64(0), true
+// newArrays opens a store of arrays as a dataset without fields.
+func newArrays(ctx context.Context, kind store.Arrays, src *spec.Source, o resources.Options) (*arrays, error) {
+	if _, ok := kind.(store.Times); src.Timestamp != nil && !ok {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset",
+			"%v keeps no earlier states: timestamp is for TileDB arrays", kind), src.Source)
+	}
+	group, err := OpenArrays(ctx, kind, src.Source, src.Timestamp, o)
+	return &arrays{kind: kind, group: group, uri: src.Source, dims: src.Dims, hasher: xxh3.New(), n: -1}, err
+}
+
+// add adds a field. A field of arrays that the store lacks is NotFound, and leaves the dataset as it was.
+func (d *arrays) add(ctx context.Context, f *spec.Field) error {
+	made, err := d.open(ctx, f)
+	if err != nil {
+		return fault.WithFile(InField(f.Name, err), d.uri)
+	}
+	d.fields = append(d.fields, made)
+	return nil
+}
+
+// open opens the arrays of a field, and checks how many rows they have.
+func (d *arrays) open(ctx context.Context, f *spec.Field) (made arrayField, err error) {
+	n, repeated := int64(0), true
 	array := cmp.Or(f.Column, f.Name)
 	switch {
 	case f.Traits().Metadata, f.Kind == "" && f.RasterOnly() == "" && d.group.IsLabel(ctx, array):
@@ -94,16 +106,16 @@ func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) err
 			labels, err = labels.Classes()
 		}
 		if err != nil {
-			return err
+			return made, err
 		}
 		_, _ = d.hasher.WriteString(labels.Text())
 		made.labels, n = labels, labels.Len()
 	case f.Blob != "":
-		return fault.New(fault.NotFound, "dataset", "%v has arrays, not cells: name one as column", d.kind)
+		return made, fault.New(fault.NotFound, "dataset", "%v has arrays, not cells: name one as column", d.kind)
 	default:
-		raster, err := d.group.Raster(ctx, f.Name, f.Column, dims)
+		raster, err := d.group.Raster(ctx, f.Name, f.Column, cmp.Or(f.Dims, d.dims))
 		if err != nil {
-			return err
+			return made, err
 		}
 		_, _ = d.hasher.WriteString(raster.About().Text)
 		made.raster, made.place, n = raster, placeOf(ctx, raster), raster.Len()
@@ -113,13 +125,13 @@ func (d *arrays) add(ctx context.Context, i int, f *spec.Field, dims string) err
 		repeated = raster.HasN()
 	}
 	if !repeated && n == 1 { // an image without n belongs to every row
-		return nil
+		return made, nil
 	}
 	if d.n >= 0 && n != d.n {
-		return fault.New(fault.Unsupported, "dataset", "%d images, %d of the first field", n, d.n)
+		return made, fault.New(fault.Unsupported, "dataset", "%d images, %d of the first field", n, d.n)
 	}
 	d.n = n
-	return nil
+	return made, nil
 }
 
 // coordinateOf returns the names of the bands of a raster: the strings, or the whole numbers, of their coordinate, or
@@ -151,8 +163,11 @@ func placeOf(ctx context.Context, r store.Raster) *catalog.Place {
 	return catalog.NewPlace(epsg, transform, grid.Height, grid.Width)
 }
 
-// table makes the dataset of its fields, or fault.Limit if it has too many rows.
+// table makes the dataset of its fields, or fault.Limit if it has too many rows or takes too much memory.
 func (d *arrays) table() (*Table, error) {
+	if _, err := d.group.Held(); err != nil {
+		return nil, err
+	}
 	if d.n < 0 && len(d.fields) > 0 {
 		d.n = 1
 	}

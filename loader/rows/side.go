@@ -74,14 +74,15 @@ func (a sideArrays) Data(context.Context) (*tables.Table, error) {
 	return tables.New(int(a.t.N), nil, nil), nil // queries see the values of conditions alone
 }
 
-// qualified returns the column of the side that TABLE::COLUMN names, whose table is the end of the side's path.
-func (s *side) qualified(name string) (column string, ok bool) {
-	i := strings.LastIndex(name, source.Separator)
-	if i < 1 {
-		return "", false
+// ownColumn returns the column of the side that a name means: of TABLE::COLUMN, whose table is the end of the side's
+// path, and which nothing but the side has (said), COLUMN; of other names all.
+func (s *side) ownColumn(name string) (column string, said bool) {
+	if i := strings.LastIndex(name, source.Separator); i > 0 {
+		if table := name[:i]; s.Path == table || strings.HasSuffix(s.Path, "/"+table) {
+			return name[i+len(source.Separator):], true
+		}
 	}
-	table := name[:i]
-	return name[i+len(source.Separator):], s.Path == table || strings.HasSuffix(s.Path, "/"+table)
+	return name, false
 }
 
 // openSides opens the tables of a subset with their fields among some, and the columns that the subset and more name.
@@ -106,16 +107,14 @@ func openSides(ctx context.Context, s *spec.Subset, dims string, fields []spec.F
 		for i, field := range fields {
 			if field.Column != "" && field.Column != table.On {
 				place := CatalogSource(field)
-				place.Maybe = true
-				if name, ok := made.qualified(field.Column); ok {
-					place.Column, place.Maybe = name, false
-				}
+				column, said := made.ownColumn(field.Column)
+				place.Column, place.Maybe = column, !said
 				made.fields[i], sources = len(sources), append(sources, place)
 			}
 		}
 		options := CatalogOptions(s, more, o)
 		for _, name := range slices.Concat(options.Columns, options.Texts) {
-			if column, ok := made.qualified(name); ok {
+			if column, said := made.ownColumn(name); said {
 				options.Columns = append(options.Columns, column)
 			}
 		}
@@ -125,11 +124,8 @@ func openSides(ctx context.Context, s *spec.Subset, dims string, fields []spec.F
 		}
 		made.table, made.below = opened, OfCatalog(opened).Fields
 		maps.DeleteFunc(made.fields, func(i, _ int) bool {
-			name := fields[i].Column
-			if column, ok := made.qualified(name); ok {
-				name = column
-			}
-			return !opened.HasColumn(name)
+			column, _ := made.ownColumn(fields[i].Column)
+			return !opened.HasColumn(column)
 		})
 		sides = append(sides, made)
 	}
@@ -140,7 +136,8 @@ func openSides(ctx context.Context, s *spec.Subset, dims string, fields []spec.F
 func (s *side) openArrays(ctx context.Context, dims string, fields []spec.Field, o resources.Options) error {
 	src := spec.Source{Source: s.Path, Dims: dims}
 	kind, err := kindOf(ctx, &src, o)
-	if _, ok := kind.(store.Arrays); !ok || err != nil {
+	arrays, ok := kind.(store.Arrays)
+	if !ok || err != nil {
 		way := ""
 		if refusal := magic.Refusal(source.Name(s.Path)); refusal != "" {
 			way = ": " + refusal
@@ -148,31 +145,33 @@ func (s *side) openArrays(ctx context.Context, dims string, fields []spec.Field,
 		return cmp.Or(err, fmt.Errorf("%q is neither a table (.csv, .tsv, .parquet, .json) nor a store of arrays%s",
 			s.Path, way))
 	}
-	var mine []spec.Field
+	made, err := newArrays(ctx, arrays, &src, o)
+	if err != nil {
+		return err
+	}
 	var columns []string
 	for i, field := range fields {
-		if column, ok := s.qualified(field.Column); ok {
-			field.Column = column
-		} else if field.Column == "" || field.Column == s.On {
+		column, _ := s.ownColumn(field.Column)
+		if column == "" || field.Column == s.On {
 			continue
 		}
-		one, err := openKind(ctx, kind, &src, []spec.Field{field}, o)
+		field.Column = column
+		err := made.add(ctx, &field)
 		if fault.KindOf(err) == fault.NotFound {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if err := one.Close(); err != nil {
-			return err
-		}
-		s.fields[i] = len(mine)
-		mine, columns = append(mine, field), append(columns, field.Column)
+		s.fields[i], columns = len(columns), append(columns, column)
 	}
-	if len(mine) == 0 {
-		mine = []spec.Field{{Name: s.Column, Column: s.Column, Kind: spec.TextField}}
+	if len(columns) == 0 {
+		err = made.add(ctx, &spec.Field{Name: s.Column, Column: s.Column, Kind: spec.TextField})
 	}
-	opened, err := openKind(ctx, kind, &src, mine, o)
+	if err != nil {
+		return err
+	}
+	opened, err := made.table()
 	if err != nil {
 		return err
 	}
@@ -294,7 +293,7 @@ func sideOf(ctx context.Context, own func(context.Context, string) (*Column, err
 			"%q", file, other, file+source.Separator+name)
 	}
 	for _, s := range sides {
-		if column, ok := s.qualified(name); ok {
+		if column, said := s.ownColumn(name); said {
 			return s, column, nil
 		}
 		switch {

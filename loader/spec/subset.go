@@ -234,7 +234,8 @@ func (s *Subset) Columns() (names []string) {
 		names = append(names, s.Strata.Column)
 	}
 	if s.Time != nil {
-		names = append(names, slices.DeleteFunc([]string{s.Time.Key, s.Time.Order}, isEmpty)...)
+		names = append(names, s.Time.keys()...)
+		names = append(names, s.Time.Order)
 	}
 	return names
 }
@@ -277,9 +278,15 @@ func (s *Subset) Codes() (names []string) {
 		names = append(names, s.Strata.Column)
 	}
 	if s.Time != nil {
-		names = append(names, slices.DeleteFunc([]string{s.Time.Key}, isEmpty)...)
+		names = append(names, s.Time.keys()...)
 	}
 	return names
 }
 
-func isEmpty(name string) bool { return name == "" }
+// keys returns the column of Key, none for one series of all rows.
+func (t *Time) keys() []string {
+	if t.Key == "" {
+		return nil
+	}
+	return []string{t.Key}
+}

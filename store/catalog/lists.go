@@ -100,8 +100,8 @@ var listTypes = map[string]chunk.DType{
 	"float16": chunk.Float32, "float32": chunk.Float32, "float64": chunk.Float64,
 }
 
-// listShape returns the lengths of the axes of n samples. One that is not known follows from the others, and y and x
-// are those of a square.
+// listShape returns the lengths of the axes of n samples. One that is not known follows from the others; if y and x are
+// both unknown, they are equal.
 func listShape(n int, axes *chunk.Axes) ([]int, error) {
 	names := strings.Fields(axes.Dims)
 	shape, rest, unknown := make([]int, len(names)), n, []int(nil)

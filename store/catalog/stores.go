@@ -298,8 +298,8 @@ func (t *Table) hasN(ctx context.Context) (bool, error) {
 
 // imagesOf returns how many images the stores of a sample have.
 func (t *Table) imagesOf(ctx context.Context, row int64) (int64, error) {
-	count, first := int64(1), ""
-	var ids store.Labels
+	count := int64(1)
+	var files []string // the stores with images, in the order of the fields
 	for _, i := range t.stores {
 		asset, err := t.file(ctx, i, row)
 		if err != nil {
@@ -308,32 +308,56 @@ func (t *Table) imagesOf(ctx context.Context, row int64) (int64, error) {
 		raster := asset.Images()
 		switch {
 		case raster == nil:
+			continue
 		case raster.Len() > storeImages:
 			return 0, fault.WithFile(fault.New(fault.Limit, "dimensions",
 				"%d images along n, at most %d of each of several stores", raster.Len(), storeImages), asset.URI)
-		case first != "" && raster.Len() != count:
+		case files != nil && raster.Len() != count:
 			return 0, fault.WithFile(fault.New(fault.Unsupported, "dimensions",
-				"%d images along n, %d in %s", raster.Len(), count, first), asset.URI)
-		default:
-			others, err := t.idsOf(ctx, asset.URI)
-			if err != nil {
-				return 0, err
-			}
-			if err := sameIDs(ids, others, first, asset.URI); err != nil {
-				return 0, err
-			}
-			if ids == nil {
-				ids = others
-			}
-			count, first = raster.Len(), asset.URI
+				"%d images along n, %d in %s", raster.Len(), count, files[0]), asset.URI)
+		}
+		count = raster.Len()
+		if file, _, _ := storeOf(asset.URI); !slices.Contains(files, file) {
+			files = append(files, file)
 		}
 	}
-	return count, nil
+	return count, t.sameIDs(ctx, files)
 }
 
-// idsOf returns the array idArray of the store of an array, with a value for each image along n, or nil without one.
-func (t *Table) idsOf(ctx context.Context, uri string) (store.Labels, error) {
-	file, _, _ := storeOf(uri)
+// idArray is the array of a store that names its images.
+const idArray = "id"
+
+// sameIDs returns an error about stores whose images would be pairs by their places along n, but have other ids there.
+// Stores without ids are pairs of all.
+func (t *Table) sameIDs(ctx context.Context, files []string) error {
+	if len(files) < 2 {
+		return nil
+	}
+	var first store.Labels
+	for _, file := range files {
+		ids, err := t.idsOf(ctx, file)
+		if err != nil {
+			return err
+		}
+		if first == nil {
+			first = ids
+		}
+		if ids == nil || ids.Len() != first.Len() {
+			continue
+		}
+		for i := range ids.Len() {
+			if was, is := first.Value(i).In(first.Kind()), ids.Value(i).In(ids.Kind()); was != is {
+				return fault.WithFile(fault.New(fault.Unsupported, "array "+idArray, "image %d is %.64q, and %.64q of "+
+					"%s: images of both files are in another order: join one of them by its ids, as in tables={%q: %q}",
+					i, is, was, files[0], path.Base(file), idArray), file)
+			}
+		}
+	}
+	return nil
+}
+
+// idsOf returns the array idArray of a store, with a value for each image along n, or nil without one.
+func (t *Table) idsOf(ctx context.Context, file string) (store.Labels, error) {
 	group, err := openStore(ctx, t.opener, file, t.maxChunk)
 	if err != nil || !group.IsLabel(ctx, idArray) {
 		return nil, ctx.Err()
@@ -343,24 +367,6 @@ func (t *Table) idsOf(ctx context.Context, uri string) (store.Labels, error) {
 		return nil, ctx.Err() // nobody asked for it
 	}
 	return ids, nil
-}
-
-// idArray is the array of a store that names its images.
-const idArray = "id"
-
-// sameIDs returns an error about stores whose images would be pairs by their places along n, but have other ids there.
-func sameIDs(a, b store.Labels, first, other string) error {
-	if a == nil || b == nil || a.Len() != b.Len() {
-		return nil
-	}
-	for i := range a.Len() {
-		if was, is := a.Value(i).In(a.Kind()), b.Value(i).In(b.Kind()); was != is {
-			return fault.WithFile(fault.New(fault.Unsupported, "array "+idArray, "image %d is %.64q, and %.64q of %s: "+
-				"images of both files are in another order: join one of them by its ids, as in tables={%q: %q}",
-				i, is, was, first, path.Base(other), idArray), other)
-		}
-	}
-	return nil
 }
 
 // repeat makes as many samples of each sample as counts says, of one image each.

@@ -150,9 +150,18 @@ type items struct {
 	member  string                     // the path of the rows
 	seen    []string                   // members of an object that lacks one of the path
 	depth   int                        // of the walk along the path
-	form    byte                       // how rows begin: '{', or otherwise if they are no objects
+	form    rowForm                    // of the rows before
 	values  map[string]json.RawMessage // of the last row that is no object
 }
+
+// rowForm says what rows are.
+type rowForm byte
+
+const (
+	noRows     rowForm = iota // none was read
+	objectRows                // objects, whose members are columns
+	valueRows                 // lists, texts or numbers
+)
 
 // itemColumn holds the values of a column as texts.
 type itemColumn struct {
@@ -186,7 +195,7 @@ func (in *items) object(d *json.Decoder) error {
 				err = fault.At(fault.Corrupt, "items", d.InputOffset(), "features is not a list")
 			}
 			if err == nil {
-				in.form, collection = '{', true
+				in.form, collection = objectRows, true
 				err = in.list(d, nil)
 			}
 			if err != nil {
@@ -208,7 +217,7 @@ func (in *items) object(d *json.Decoder) error {
 		}
 		var members map[string]json.RawMessage
 		if raw[0] == '[' {
-			members = map[string]json.RawMessage{ValueColumn: raw}
+			members = map[string]json.RawMessage{texts.ValueColumn: raw}
 		} else if err := json.Unmarshal(raw, &members); err != nil || members == nil {
 			return fault.At(fault.Corrupt, "member "+name, d.InputOffset(),
 				"is neither an object nor a list, as the first member is")
@@ -225,7 +234,7 @@ func (in *items) object(d *json.Decoder) error {
 	}
 	if in.isMap(properties) {
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			members := map[string]json.RawMessage{ValueColumn: properties[name]}
+			members := map[string]json.RawMessage{texts.ValueColumn: properties[name]}
 			members[KeyColumn], _ = json.Marshal(name) // strings have JSON
 			if err := in.row(nil, members, nil, "member "+name, d.InputOffset()); err != nil {
 				return err
@@ -293,24 +302,24 @@ func (in *items) tuples(name string, raw json.RawMessage, part string, at int64)
 	return nil
 }
 
-// KeyColumn is the column of the names of objects that an object has by name, and ValueColumn the column of values that
-// are no objects.
-const (
-	KeyColumn   = "key"
-	ValueColumn = texts.ValueColumn
-)
+// KeyColumn is the column of the names of objects that an object has by name.
+const KeyColumn = "key"
 
 // itemMembers are the members of a STAC item, or of a collection of them, that are objects.
 var itemMembers = []string{"properties", "assets", "geometry", "crs"}
 
 // element adds a value as a row: a STAC item, an object whose members are columns, a list whose elements are the
-// columns "0", "1" and so on, or another value as the column ValueColumn. The members of outer are columns, too. at is
-// the offset of its end.
+// columns "0", "1" and so on, or another value as the column texts.ValueColumn. The members of outer are columns, too.
+// at is the offset of its end.
 func (in *items) element(data json.RawMessage, outer map[string]json.RawMessage, at int64) error {
-	if in.form == 0 || data[0] != '{' && in.form != '{' {
-		in.form = data[0]
+	form := valueRows
+	if data[0] == '{' {
+		form = objectRows
 	}
-	if (data[0] == '{') != (in.form == '{') {
+	if in.form == noRows {
+		in.form = form
+	}
+	if form != in.form {
 		return fault.At(fault.Corrupt, fmt.Sprintf("row %d", in.n), at, "it is an object, or the rows before it are, "+
 			"and not both")
 	}
@@ -345,7 +354,7 @@ func (in *items) value(data json.RawMessage, outer map[string]json.RawMessage, a
 			in.values[strconv.Itoa(i)] = element
 		}
 	} else {
-		in.values[ValueColumn] = data
+		in.values[texts.ValueColumn] = data
 	}
 	return in.row(nil, in.values, outer, "row", at)
 }

@@ -269,13 +269,13 @@ func (s *search) part() {
 func (s *search) patterns() *reading {
 	r := &reading{uses: map[string]bool{}, notes: s.doubts}
 	var pairs []pair
-	most, best := 0, 0.
+	mostFiles, bestScore := 0, 0.
 	for _, g := range s.groups[:min(len(s.groups), maxLeads)] {
 		c := *g
 		found, n := joined(&c, s.groups)
 		n += len(c.files)
-		if score := c.score(); r.lead == nil || n > most || n == most && score > best {
-			r.lead, pairs, most, best = &c, found, n, score
+		if score := c.score(); r.lead == nil || n > mostFiles || n == mostFiles && score > bestScore {
+			r.lead, pairs, mostFiles, bestScore = &c, found, n, score
 		}
 	}
 	if r.lead == nil {
