@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -18,7 +19,7 @@ import (
 // others in the order of batches.
 func (e *Engine) columnsOf(g *group) (list []columnKind) {
 	lead := g.lead()
-	times, views := max(lead.steps, 1), len(lead.ofViews())
+	times, views := max(lead.timeSteps(), 1), len(lead.ofViews())
 	for i, v := range lead.values {
 		list = append(list, columnKind{reads: true, bytes: (valueBytes + v.listBytes()) * max(lead.valueSteps(v), 1),
 			of: func(p *Pending) batchColumn { return e.valueColumn(p, i) }})
@@ -230,7 +231,8 @@ func (e *Engine) beginWindow(ctx context.Context, d *dataset, draw *shuffle.Draw
 
 // geoColumn returns the places of the rows' windows, as they lie in the tensor, and the times of all their steps.
 func (e *Engine) geoColumn(p *Pending) batchColumn {
-	steps := max(p.group.lead().steps, 1)
+	timeSteps := p.group.lead().timeSteps()
+	steps := max(timeSteps, 1)
 	views := len(p.group.lead().ofViews())
 	places := slices.Repeat([]rowPlace{nowhere()}, p.batch.Rows*views) // by row and then view
 	times := slices.Repeat([]int64{rows.NoTime}, p.batch.Rows*steps)   // by row and then step
@@ -245,8 +247,8 @@ func (e *Engine) geoColumn(p *Pending) batchColumn {
 	return batchColumn{
 		fill: func(_ *pixels.Reader, d *dataset, draw *shuffle.Draw, k int) error {
 			clear(k) // a bad sample before this substitute may have had a place
-			for step := range steps {
-				times[k*steps+step] = d.clock.at(e.rowOf(draw, step))
+			if err := e.timesOf(p.ctx, d, draw, times[k*steps:][:steps]); err != nil {
+				return err
 			}
 			for i, view := range d.ofViews() {
 				drawn := e.plan.View(draw, i)
@@ -261,7 +263,7 @@ func (e *Engine) geoColumn(p *Pending) batchColumn {
 		clear: clear,
 		members: func() (out []fieldTensor) {
 			timeTensor := intTensor(spec.GeoTime, times, p.batch.Rows)
-			timeTensor.Shape, timeTensor.Axes = stepShape(p.batch.Rows, p.group.lead().steps)
+			timeTensor.Shape, timeTensor.Axes = stepShape(p.batch.Rows, timeSteps)
 			shape, axes := p.group.lead().viewShape(p.batch.Rows, views)
 			for _, tensor := range append(geoMembers(places, shape, axes), timeTensor) {
 				kind := catalog.Float
@@ -273,6 +275,66 @@ func (e *Engine) geoColumn(p *Pending) batchColumn {
 			return out
 		},
 	}
+}
+
+// timeSteps returns how many times a row has: of the steps of a sequence, or of the array of the first raster; 0 for
+// one time.
+func (d *dataset) timeSteps() int {
+	if d.steps == 0 {
+		return d.moments
+	}
+	return d.steps
+}
+
+// timesOf sets the times of a row, or of its steps: by the columns of the table, and else by the coordinates of the
+// array of the first raster. The coordinates of steps of an array go before a column, which has one time for all.
+func (e *Engine) timesOf(ctx context.Context, d *dataset, draw *shuffle.Draw, times []int64) error {
+	for step := range times {
+		times[step] = d.clock.at(e.rowOf(draw, step))
+	}
+	for step := 0; step < len(times) && d.timed; step++ {
+		row := e.rowOf(draw, step)
+		inArray := d.steps == 0 && len(times) > 1
+		if row < 0 || times[step] != rows.NoTime && !inArray {
+			continue
+		}
+		said, err := d.arrayTimes(ctx, row)
+		switch {
+		case err != nil && !e.fills(err):
+			return err
+		case !inArray && len(said) == 1 && !said[0].Null:
+			times[step] = said[0].Int
+		case inArray:
+			for i, at := range d.rasters[0].StepList() {
+				if at < len(said) && !said[at].Null {
+					times[i] = said[at].Int
+				}
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// arrayTimes returns the times that the array of the first raster has for a row.
+func (d *dataset) arrayTimes(ctx context.Context, row int64) ([]catalog.Value, error) {
+	asset, err := d.table.Fields[d.rasters[0].TableColumn].Asset(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	array, ok := clockOf(&asset)
+	if !ok {
+		return nil, nil
+	}
+	return array.Times(ctx, asset.Index.Grid.Image)
+}
+
+// clockOf returns the array of an asset if it may have times.
+func clockOf(a *catalog.Asset) (clock store.Timed, ok bool) {
+	if a.Index.Grid != nil {
+		clock, ok = a.Index.Grid.Array.(store.Timed)
+	}
+	return clock, ok
 }
 
 // placeOf returns where the window of a draw lies on the ground.

@@ -83,6 +83,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string) error {
 		if err != nil {
 			return asset.Fault(rows.InField(compiled.Name, err))
 		}
+		if _, ok := clockOf(&asset); ok && len(d.rasters) == 0 {
+			d.timed, d.moments = true, len(field.StepList())
+		}
 		d.files = append(d.files, steps)
 		d.noteWorker(field, asset)
 		field.Expect(&asset)

@@ -73,6 +73,8 @@ type dataset struct {
 	limited   limited
 	boxes     [][4]float64  // left, top, width and height for each row; nil unless windows are boxes of rows
 	clock     rowTimes      // for Spec.Geo
+	timed     bool          // the arrays of the first raster may have times
+	moments   int           // of time in the first raster, if it is of arrays that may have times
 	ground    scenes.Finder // nil unless windows lie on the ground
 	overviews *lru.Cache[overviewKey, pixels.Levels]
 	badScenes leftOut       // with ground

@@ -80,7 +80,7 @@ type Group interface {
 	// Raster returns the images of a field, as the field, the array and the dimensions that a user names choose them.
 	Raster(ctx context.Context, field, array, dims string) (Raster, error)
 	// IsLabel reports whether an array has one value for each image.
-	IsLabel(ctx context.Context, array string) bool
+	IsLabel(ctx context.Context, array, dims string) bool
 	// Labels returns the values that an array has for each image.
 	Labels(ctx context.Context, array string) (Labels, error)
 	// Arrays returns the paths of the arrays, sorted.
@@ -122,6 +122,16 @@ type Labels interface {
 	// Scalars are the labels as one value for each image, and Classes as classes.
 	Scalars() (Labels, error)
 	Classes() (Labels, error)
+	// Steps returns labels (t) of the steps of time of a raster as lists, the same for each of its images, and nil for
+	// other labels.
+	Steps(Raster) (Labels, error)
+}
+
+// Timed is a Raster that may know when its images were taken.
+type Timed interface {
+	// Times returns the times of the steps of an image, or its one time, in microseconds since 1970 UTC; nil where
+	// nothing says it.
+	Times(ctx context.Context, image int64) ([]column.Value, error)
 }
 
 // Raster is the images of a store.

@@ -849,6 +849,9 @@ func (r *Row) PadSteps() {
 	}
 }
 
+// StepList returns the steps of time that the field has of a raster, nil of one without an axis t.
+func (r *Raster) StepList() []int { return r.timeList }
+
 // PicksSteps reports whether the field picks steps of time of files. Some of these files may lack the last
 // steps.
 func (r *Raster) PicksSteps() bool { return len(r.Field.Times) > 0 }

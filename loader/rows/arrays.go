@@ -46,10 +46,13 @@ type arrays struct {
 
 // arrayField is a raster or a metadata column.
 type arrayField struct {
+	name   string
 	raster store.Raster
+	labels store.Labels
+	n      int64    // rows
+	every  bool     // it has no axis n: its one image belongs to each row
 	bands  []string // their names, or nil
 	place  *catalog.Place
-	labels store.Labels
 }
 
 // maxImages bounds the rows of an array, because selected rows are numbered in uint32.
@@ -95,12 +98,12 @@ func (d *arrays) add(ctx context.Context, f *spec.Field) error {
 	return nil
 }
 
-// open opens the arrays of a field, and checks how many rows they have.
+// open opens the arrays of a field.
 func (d *arrays) open(ctx context.Context, f *spec.Field) (made arrayField, err error) {
-	n, repeated := int64(0), true
-	array := cmp.Or(f.Column, f.Name)
+	made.name = f.Name
+	array, dims := cmp.Or(f.Column, f.Name), cmp.Or(f.Dims, d.dims)
 	switch {
-	case f.Traits().Metadata, f.Kind == "" && f.RasterOnly() == "" && d.group.IsLabel(ctx, array):
+	case f.Traits().Metadata, f.Kind == "" && f.RasterOnly() == "" && d.group.IsLabel(ctx, array, dims):
 		labels, err := d.group.Labels(ctx, array)
 		if err == nil && f.Kind == spec.ClassField {
 			labels, err = labels.Classes()
@@ -109,29 +112,50 @@ func (d *arrays) open(ctx context.Context, f *spec.Field) (made arrayField, err 
 			return made, err
 		}
 		_, _ = d.hasher.WriteString(labels.Text())
-		made.labels, n = labels, labels.Len()
+		made.labels, made.n = labels, labels.Len()
 	case f.Blob != "":
 		return made, fault.New(fault.NotFound, "dataset", "%v has arrays, not cells: name one as column", d.kind)
 	default:
-		raster, err := d.group.Raster(ctx, f.Name, f.Column, cmp.Or(f.Dims, d.dims))
+		raster, err := d.group.Raster(ctx, f.Name, f.Column, dims)
 		if err != nil {
 			return made, err
 		}
 		_, _ = d.hasher.WriteString(raster.About().Text)
-		made.raster, made.place, n = raster, placeOf(ctx, raster), raster.Len()
+		made.raster, made.place, made.n, made.every = raster, placeOf(ctx, raster), raster.Len(), !raster.HasN()
 		if made.bands = raster.About().Bands; made.bands == nil && f.BandNames != nil {
 			made.bands = d.coordinateOf(ctx, raster)
 		}
-		repeated = raster.HasN()
 	}
-	if !repeated && n == 1 { // an image without n belongs to every row
-		return made, nil
-	}
-	if d.n >= 0 && n != d.n {
-		return made, fault.New(fault.Unsupported, "dataset", "%d images, %d of the first field", n, d.n)
-	}
-	d.n = n
 	return made, nil
+}
+
+// count sets how many rows the dataset has, which all fields must agree on.
+func (d *arrays) count() error {
+	for i := range d.fields {
+		f := &d.fields[i]
+		for k := range d.fields {
+			if f.labels == nil || d.fields[k].raster == nil {
+				continue
+			}
+			steps, err := f.labels.Steps(d.fields[k].raster)
+			if err != nil {
+				return InField(f.name, err)
+			}
+			if steps != nil {
+				f.labels, f.n, f.every = steps, steps.Len(), d.fields[k].every
+				break
+			}
+		}
+		if f.every && f.n == 1 {
+			continue
+		}
+		if d.n >= 0 && f.n != d.n {
+			return fault.WithFile(InField(f.name, fault.New(fault.Unsupported, "dataset",
+				"%d images, %d of the first field", f.n, d.n)), d.uri)
+		}
+		d.n = f.n
+	}
+	return nil
 }
 
 // coordinateOf returns the names of the bands of a raster: the strings, or the whole numbers, of their coordinate, or
@@ -166,6 +190,9 @@ func placeOf(ctx context.Context, r store.Raster) *catalog.Place {
 // table makes the dataset of its fields, or fault.Limit if it has too many rows or takes too much memory.
 func (d *arrays) table() (*Table, error) {
 	if _, err := d.group.Held(); err != nil {
+		return nil, err
+	}
+	if err := d.count(); err != nil {
 		return nil, err
 	}
 	if d.n < 0 && len(d.fields) > 0 {
@@ -205,7 +232,12 @@ func (d *arrays) table() (*Table, error) {
 func (d *arrays) field(f *arrayField) Field {
 	if f.labels != nil {
 		values := labelColumn(f.labels)
-		return Field{Kind: values.Kind, Value: values.Cell}
+		return Field{Kind: values.Kind, Value: func(ctx context.Context, row int64) (catalog.Value, error) {
+			if f.every {
+				row = 0
+			}
+			return values.Cell(ctx, row)
+		}}
 	}
 	grid, about := f.raster.Grid(), f.raster.About()
 	return Field{

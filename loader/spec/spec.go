@@ -78,8 +78,8 @@ type Spec struct {
 	// corners of the tensor to coordinates as GDAL's geotransform does, "geo.epsg", "geo.bounds" (least x and y,
 	// greatest x and y), "geo.lonlat" of the centre in degrees, and "geo.gsd", the size of a pixel in metres. Without a
 	// place they are NaN, and the EPSG code 0. "geo.time" has microseconds since 1970 UTC, the least int64 where there
-	// is no time: of the column that orders sequences, the column of "newest" and "oldest", or the first of
-	// istac:time_start, stac:time_start and datetime.
+	// is no time: of the column that orders sequences, the column of "newest" and "oldest", the first of
+	// istac:time_start, stac:time_start and datetime, or the coordinate of t or n of an array.
 	Geo bool `json:"geo,omitempty"`
 	// Strict says that a chunk or shard whose object a Zarr store lacks cannot be read. Without it, it was not written,
 	// and its pixels are the fill value of the array, as Zarr has it: a server that lost an object goes unnoticed.

@@ -20,8 +20,8 @@ const IDMember = "id"
 // "geo.lonlat" and "geo.gsd" have NaN.
 var GeoMembers = [...]string{"geo.transform", "geo.epsg", "geo.bounds", "geo.lonlat", "geo.gsd"}
 
-// GeoTime is the tensor of Spec.Geo with the times of rows, int64 (n), or (n t) of sequences: microseconds since 1970
-// UTC, and the least int64 for a row without a time.
+// GeoTime is the tensor of Spec.Geo with the times of rows, int64 (n), or (n t) of sequences and of arrays with an axis
+// t: microseconds since 1970 UTC, and the least int64 for a row without a time.
 const GeoTime = "geo.time"
 
 // ThereMember returns the name of the tensor that says in which rows a field is there: uint8 (n), or (n t) of a field

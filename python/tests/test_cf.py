@@ -219,3 +219,73 @@ def test_dimensions_of_the_group_above(tmp_path: Path) -> None:
         geo = next(iter(loader))["geo"]
     np.testing.assert_allclose(geo["transform"][0], [-160.5, 1, 0, 4.5, 0, -1])
     assert int(geo["epsg"][0]) == 4326
+
+
+def geo_times(path: Path, **options: Any) -> np.ndarray:
+    pixels = chaski.Pixels(geo=True)
+    with chaski.load(path, batch_size=8, shuffle=False, pixels=pixels, **options) as loader:
+        (batch,) = list(loader)
+    return batch["geo"]["time"][batch["valid"]]
+
+
+def test_times_of_steps_are_those_of_xarray(tmp_path: Path) -> None:
+    """geo.time has the coordinates of t, those along n and t, or that of n; labels (t) too."""
+    rng = np.random.default_rng(5)
+    shape = {"n": 6, "time": 5, "band": 2, "y": 8, "x": 8}
+    stacked = xarray.Dataset({"image": (tuple(shape), rng.random(tuple(shape.values()), "f4"))})
+    days = np.datetime64("2020-01-01", "us") + np.cumsum(rng.integers(1, 9, 5)).astype("m8[D]")
+    each = days + np.arange(6).astype("m8[h]")[:, None]
+    bare = stacked.rename(time="t")
+    cases = {
+        "steps.nc": (stacked.assign_coords(time=days), "time", None),
+        "steps.zarr": (stacked.assign_coords(time=days), "time", None),
+        "beside.nc": (bare.assign_coords(when=("t", days)), "when", None),
+        "each.nc": (bare.assign_coords(when=(("n", "t"), each)), "when", None),
+        "rows.nc": (stacked.isel(n=0, band=0).assign_coords(time=days), "time", "n y x"),
+        "one.nc": (stacked.isel(n=0, band=0).assign_coords(time=days), "time", "t y x"),
+    }
+    for name, (data, clock, dims) in cases.items():
+        path = tmp_path / name
+        if path.suffix == ".zarr":
+            data.to_zarr(path, zarr_format=2)
+        else:
+            data.to_netcdf(path)
+        said = xarray.open_dataset(path, engine="zarr" if path.suffix == ".zarr" else None)
+        want = said[clock].values.astype("M8[us]")
+        if clock != "time" or dims != "n y x":
+            want = np.broadcast_to(want, (said.sizes.get("n", 1), said.sizes.get("time", 5)))
+        fields: dict[str, Any] = {"image": "image"}
+        options: dict[str, Any] = {"rows": chaski.Rows(dims=dims)} if dims else {}
+        np.testing.assert_array_equal(geo_times(path, fields=fields, **options), want, name)
+        fields["when"] = chaski.Field(column=clock)
+        with chaski.load(path, batch_size=8, shuffle=False, fields=fields, **options) as loader:
+            (batch,) = list(loader)
+        got = np.asarray(batch["when"][batch["valid"]]).astype("M8[us]")
+        np.testing.assert_array_equal(got, want, name)
+        if "n" in data.dims:
+            fields = {"image": chaski.Field(times=[3, 1])}
+            np.testing.assert_array_equal(geo_times(path, fields=fields), want[:, [3, 1]], name)
+
+
+def test_times_of_stores_that_are_samples(tmp_path: Path) -> None:
+    """Each store of a pattern has its own times, and a calendar without timestamps has none."""
+    for k in range(3):
+        days = np.datetime64(f"202{k}-03-01", "us") + np.arange(4).astype("m8[D]")
+        pixels = np.full((4, 8, 8), k, "u1")
+        coords: dict[str, Any] = {"time": days}
+        data = xarray.Dataset({"v": (("time", "y", "x"), pixels)}, coords=coords)
+        data.to_netcdf(tmp_path / f"{k}.nc")
+    fields = {"v": chaski.Field(pattern="{id}.nc::v", dims="t y x")}
+    got = geo_times(tmp_path, fields=fields)
+    assert got.shape == (3, 4)
+    want = [np.datetime64(f"202{k}-03-01", "us") + np.arange(4).astype("m8[D]") for k in range(3)]
+    np.testing.assert_array_equal(got, want)
+    path = tmp_path / "model.nc"
+    with netCDF4.Dataset(path, "w") as f:
+        for name, size in (("time", 2), ("y", 8), ("x", 8)):
+            f.createDimension(name, size)
+        f.createVariable("v", "u1", ("time", "y", "x"))[:] = 1
+        clock = f.createVariable("time", "f8", ("time",))
+        clock[:], clock.units, clock.calendar = [0, 1], "days since 2000-01-01", "360_day"
+    assert np.isnat(geo_times(path, fields={"v": "v"}, rows=chaski.Rows(dims="t y x"))).all()
+    assert np.isnat(geo_times(path, fields={"v": "v"}, rows=chaski.Rows(dims="n y x"))).all()

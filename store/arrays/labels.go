@@ -26,6 +26,7 @@ type Labels struct {
 	*Array
 	n     int64
 	lists bool
+	every bool        // each image has the values of all steps of time
 	each  int64       // numbers of each image
 	dtype chunk.DType // of data
 	data  []byte
@@ -49,13 +50,14 @@ func (n *Node) Labels(ctx context.Context, name string) (store.Labels, error) {
 	return labels, nil
 }
 
-// IsLabel reports whether an array of the node has one value for each image: (n) numbers or strings.
-func (n *Node) IsLabel(ctx context.Context, name string) bool {
+// IsLabel reports whether an array of the node has values for each image, and is none itself: (n) numbers or strings,
+// or (n, k) numbers. dims is as for Axes.
+func (n *Node) IsLabel(ctx context.Context, name, dims string) bool {
 	array, texts, err := n.labelArray(ctx, name)
 	if err != nil {
 		return false
 	}
-	return len(array.Shape) == 1 || texts != nil && len(array.Shape) == 2
+	return len(array.Shape) == 1 || len(array.Shape) == 2 && (texts != nil || array.Axes(dims) == nil)
 }
 
 // Len implements store.Labels.
@@ -202,6 +204,9 @@ func (l *Labels) Value(row int64) column.Value {
 	}
 	if !l.lists {
 		return l.number(row)
+	}
+	if l.every {
+		row = 0
 	}
 	value := column.Value{List: make([]column.Value, l.each)}
 	for k := range l.each {

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -18,6 +19,11 @@ type Raster struct {
 	bands []*Images // one of any number of bands, or one for each band
 	names []string
 	grid  chunk.Index
+	clock struct { // when the images were taken: see Times
+		sync.Mutex
+		read  bool
+		times store.Labels // nil: nothing says it
+	}
 }
 
 // single returns the raster of one array.
@@ -89,6 +95,18 @@ func (s *Raster) About() store.About {
 		}
 	}
 	return about
+}
+
+// axisNames returns the names of the dimensions n and t, "" of one that has none or is not there.
+func (s *Raster) axisNames() (rows, steps string) {
+	m := s.bands[0]
+	name := func(axis int) string {
+		if dim := m.dim[axis]; dim >= 0 && dim < len(m.a.Names) {
+			return m.a.Names[dim]
+		}
+		return ""
+	}
+	return name(0), name(1)
 }
 
 // Arrays returns the arrays: one, or one for each band.

@@ -188,7 +188,7 @@ func (t *Table) isLabel(ctx context.Context, l *listing.Listing, s *Source, fiel
 	}
 	group, err := openStore(ctx, t.opener, uri, t.maxChunk)
 	switch {
-	case err == nil && group.IsLabel(ctx, name):
+	case err == nil && group.IsLabel(ctx, name, t.dims):
 		return name, ctx.Err()
 	case ctx.Err() != nil || source.Unreachable(err):
 		return "", cmp.Or(ctx.Err(), err)
@@ -359,7 +359,7 @@ func (t *Table) sameIDs(ctx context.Context, files []string) error {
 // idsOf returns the array idArray of a store, with a value for each image along n, or nil without one.
 func (t *Table) idsOf(ctx context.Context, file string) (store.Labels, error) {
 	group, err := openStore(ctx, t.opener, file, t.maxChunk)
-	if err != nil || !group.IsLabel(ctx, idArray) {
+	if err != nil || !group.IsLabel(ctx, idArray, "") {
 		return nil, ctx.Err()
 	}
 	ids, err := group.Labels(ctx, idArray)

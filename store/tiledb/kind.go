@@ -89,7 +89,7 @@ func (g group) Raster(_ context.Context, field, name, dims string) (store.Raster
 }
 
 // IsLabel implements store.Group.
-func (group) IsLabel(context.Context, string) bool { return false }
+func (group) IsLabel(context.Context, string, string) bool { return false }
 
 // Labels implements store.Group.
 func (g group) Labels(_ context.Context, name string) (store.Labels, error) {

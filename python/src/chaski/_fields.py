@@ -349,8 +349,8 @@ class Pixels(Argument):
             in degrees, and "geo.gsd", the size of a pixel in metres. Without a place they are NaN,
             and the EPSG code 0. "geo.time" has microseconds since 1970 UTC, the least int64 where
             there is no time: of the column that orders sequences, the column of "newest" and
-            "oldest", or the first of istac:time_start, stac:time_start and datetime. `batch["geo"]`
-            is a dict of them.
+            "oldest", the first of istac:time_start, stac:time_start and datetime, or the
+            coordinate of t or n of an array. `batch["geo"]` is a dict of them.
         strict: a chunk or shard whose object a Zarr store lacks cannot be read. Without it, it was
             not written, and its pixels are the fill value of the array, as Zarr has it: a server
             that lost an object goes unnoticed.
