@@ -13,6 +13,7 @@ import (
 type File struct {
 	*parquet.File
 	Cache *Cache
+	Far   bool // reads are requests: scans ask for several row groups at a time
 
 	number  int   // among the files that share the cache
 	oneRead int64 // see New
@@ -50,7 +51,7 @@ func (f *File) open(ctx context.Context, leaf, group int) (chunk, error) {
 		return c, nil
 	}
 	defer over()
-	err := f.locate(ctx, &c)
+	err := f.locate(ctx, &c, f.oneRead)
 	if err == nil {
 		f.mu.Lock()
 		f.located[c.key] = c.pages
@@ -59,9 +60,9 @@ func (f *File) open(ctx context.Context, leaf, group int) (chunk, error) {
 	return c, err
 }
 
-// locate locates the pages of a column.
-func (f *File) locate(ctx context.Context, c *chunk) (err error) {
-	if c.file, err = f.Buffered(ctx, c.key.group, c.key.column, f.oneRead); err == nil {
+// locate locates the pages of a column, which it reads in one request if it has up to whole bytes.
+func (f *File) locate(ctx context.Context, c *chunk, whole int64) (err error) {
+	if c.file, err = f.Buffered(ctx, c.key.group, c.key.column, whole); err == nil {
 		c.pages, err = c.file.Pages(ctx, c.key.group, c.key.column)
 	}
 	return err

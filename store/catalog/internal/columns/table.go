@@ -67,7 +67,9 @@ func openFile(ctx context.Context, r source.Reader, cache *paged.Cache, number i
 	if err != nil {
 		return nil, err
 	}
-	return &File{File: paged.New(file, cache, number, 0), reader: r}, nil
+	made := &File{File: paged.New(file, cache, number, 0), reader: r}
+	_, made.Far = r.(source.Gapped)
+	return made, nil
 }
 
 // openShards is how many shards are opened at the same time: each takes one or two requests.
@@ -96,7 +98,7 @@ func OpenShards(ctx context.Context, o source.Opener, names []string, cacheBytes
 			}
 			shard, err := openFile(ctx, &source.Reopened{Opener: o, URI: name, Known: known}, cache, i)
 			if err == nil {
-				shard.Name, files[i] = name, shard
+				shard.Name, shard.Far, files[i] = name, source.IsRemote(name), shard
 				err = budget.Grow(ctx, int64(shard.Cost()))
 			}
 			return fault.WithFile(err, name)
