@@ -127,8 +127,8 @@ const (
 	farBytes  = 8 << 20
 )
 
-// groupsAhead returns how many row groups are opened ahead when k have been read. Of remote files they double with each,
-// because many scans end at the first row.
+// groupsAhead returns how many row groups are opened ahead when k have been read. Of remote files they double with
+// each, because many scans end at the first row.
 func (f *File) groupsAhead(s Scan, k int) int {
 	switch {
 	case f.Far:

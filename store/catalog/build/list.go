@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -256,6 +257,17 @@ func (l *Listing) Close() (err error) {
 
 // Len returns the number of files or, of a catalog of pairs, samples.
 func (l *Listing) Len() int { return len(l.files[0]) }
+
+// Files returns the paths of the files of a sample, and the entity tags that listing them told, or "".
+func (l *Listing) Files(sample int) iter.Seq2[string, string] {
+	return func(yield func(path, etag string) bool) {
+		for _, files := range l.files {
+			if file := &files[sample]; !yield(file.path, file.etag) {
+				return
+			}
+		}
+	}
+}
 
 // Hash returns a hash of the names of all files, with the sizes and tags that listing them told.
 func (l *Listing) Hash() string {

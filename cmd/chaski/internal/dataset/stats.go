@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -215,7 +216,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	options := loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: env.Files}
 	switch {
 	case f.shards.Given() && f.sampling:
-		err = f.weightsOfShards(ctx, measured.WithDefaults(), options, bar.Set)
+		err = f.weightsOfShards(ctx, env, measured.WithDefaults(), options, bar.Set)
 	case f.shards.Given():
 		err = f.statsOfShards(ctx, env, measured.WithDefaults(), options, bar.Set)
 	case f.sampling:
@@ -237,23 +238,36 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	return console.UsageUnlessFault(err)
 }
 
-// work returns the work of shards over the samples of a dataset.
-func (f *statsFlags) work(sp loader.Spec, e survey.Extent, settings any) (shards.Work, error) {
+// work returns the work of shards over the samples of a dataset, whose inputs the caller closes.
+func (f *statsFlags) work(env console.Env, sp loader.Spec, e survey.Extent, in *survey.Inputs, settings any) (
+	shards.Work, error) {
 	if e.Rows < 1 {
 		return shards.Work{}, fault.WithFile(fault.New(fault.NotFound, "dataset", "no samples"),
 			sp.Source)
 	}
-	return shards.Work{Output: f.out, Settings: settings, Inputs: e.Fingerprint, Items: e.Rows}, nil
+	return shards.Work{Output: f.out, Settings: settings, Inputs: e.Fingerprint, Items: e.Rows, Version: env.Version,
+		Opener: env.Files, Files: func(ctx context.Context, i int64) (files []shards.File, _ error) {
+			assets, err := in.Assets(ctx, i)
+			for _, asset := range assets {
+				files = append(files, shards.File{Name: asset.URI, ETag: asset.ETag})
+			}
+			return files, err
+		}}, nil
 }
 
 // statsOfShards measures a share of the samples, or writes the statistics of all parts.
 func (f *statsFlags) statsOfShards(ctx context.Context, env console.Env, spec loader.Spec, o loader.Options,
-	progress func(done, total int64)) error {
+	progress func(done, total int64)) (err error) {
 	extent, err := survey.Measurable(ctx, spec, o)
 	if err != nil {
 		return err
 	}
-	work, err := f.work(spec, extent, spec)
+	in, err := survey.OpenInputs(ctx, spec, o, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	work, err := f.work(env, spec, extent, in, spec)
 	if err != nil {
 		return err
 	}
@@ -285,13 +299,18 @@ func (f *statsFlags) statsOfShards(ctx context.Context, env console.Env, spec lo
 }
 
 // weightsOfShards counts the pixels of a share of the rows, or writes the weights of all parts.
-func (f *statsFlags) weightsOfShards(ctx context.Context, spec loader.Spec, o loader.Options,
-	progress func(done, total int64)) error {
+func (f *statsFlags) weightsOfShards(ctx context.Context, env console.Env, spec loader.Spec, o loader.Options,
+	progress func(done, total int64)) (err error) {
 	extent, err := survey.WeightsExtent(ctx, spec, o, f.weights)
 	if err != nil {
 		return err
 	}
-	work, err := f.work(spec, extent, []any{spec, f.weights})
+	in, err := survey.OpenInputs(ctx, spec, o, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	work, err := f.work(env, spec, extent, in, []any{spec, f.weights})
 	if err != nil {
 		return err
 	}

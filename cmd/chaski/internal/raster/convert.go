@@ -126,7 +126,11 @@ func (f *convertFlags) convertAll(ctx context.Context, env console.Env, jobs []f
 
 // divided does a share of the conversions, or reports what all shares have left out.
 func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []fileConversion) (err error) {
-	work := shards.Work{Output: f.out, Settings: []any{f.o, f.o.MaxChunk, f.steps, f.skipBad}, Items: int64(len(jobs))}
+	work := shards.Work{Output: f.out, Settings: []any{f.o, f.o.MaxChunk, f.steps, f.skipBad}, Items: int64(len(jobs)),
+		Version: env.Version, Opener: env.Files,
+		Files: func(_ context.Context, i int64) ([]shards.File, error) {
+			return []shards.File{{Name: jobs[i].src}}, nil
+		}}
 	work.Inputs, err = shards.Hash(func(yield func([]any) bool) {
 		for _, j := range jobs {
 			if !yield([]any{[]byte(j.src), []byte(j.dst), j.image}) {

@@ -158,7 +158,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, paths []strin
 	}
 	switch {
 	case f.shards.Given():
-		err = f.divided(ctx, paths, options)
+		err = f.divided(ctx, env, paths, options)
 	case f.resume:
 		err = f.resumed(ctx, paths, options)
 	default:
@@ -198,7 +198,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, paths []strin
 }
 
 // divided reads a share of the files, or writes the catalog of all parts.
-func (f *indexFlags) divided(ctx context.Context, paths []string, o build.Options) (err error) {
+func (f *indexFlags) divided(ctx context.Context, env console.Env, paths []string, o build.Options) (err error) {
 	if f.resume && !f.shards.Merging() {
 		o.Previous = []string{f.out}
 	}
@@ -208,7 +208,14 @@ func (f *indexFlags) divided(ctx context.Context, paths []string, o build.Option
 	}
 	defer func() { err = errors.Join(err, list.Close()) }()
 	work := shards.Work{Output: f.out, Inputs: list.Hash(), Items: int64(list.Len()),
-		Settings: []any{f.fields, f.options.Absolute, f.skipBad, f.options.MaxChunk}}
+		Settings: []any{f.fields, f.options.Absolute, f.skipBad, f.options.MaxChunk},
+		Version: env.Version, Opener: env.Files,
+		Files: func(_ context.Context, i int64) (files []shards.File, _ error) {
+			for path, etag := range list.Files(int(i)) {
+				files = append(files, shards.File{Name: path, ETag: etag})
+			}
+			return files, nil
+		}}
 	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
 		return list.WritePart(ctx, body, int(s.First), int(s.Count))
 	}, func(parts iter.Seq2[*shards.Part, error]) error {

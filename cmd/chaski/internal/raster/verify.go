@@ -63,7 +63,7 @@ func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, 
 	o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	o.Opener = env.Files
 	if f.shards.Given() {
-		return f.divided(ctx, paths, o)
+		return f.divided(ctx, env, paths, o)
 	}
 	report, err := verify.Paths(ctx, paths, o)
 	bar.Done()
@@ -80,12 +80,16 @@ type verified struct {
 }
 
 // divided checks a share of the files, or writes the report of all parts.
-func (f *verifyFlags) divided(ctx context.Context, paths []string, o verify.Options) error {
+func (f *verifyFlags) divided(ctx context.Context, env console.Env, paths []string, o verify.Options) error {
 	files, err := verify.Expand(ctx, paths, o)
 	if err != nil {
 		return err
 	}
-	work := shards.Work{Output: f.out, Settings: []any{o.Pixels, o.MaxFaults, o.MaxChunk}, Items: int64(len(files))}
+	work := shards.Work{Output: f.out, Settings: []any{o.Pixels, o.MaxFaults, o.MaxChunk}, Items: int64(len(files)),
+		Version: env.Version, Opener: env.Files,
+		Files: func(_ context.Context, i int64) ([]shards.File, error) {
+			return []shards.File{{Name: files[i].Path}}, nil
+		}}
 	if work.Inputs, err = shards.Hash(slices.Values(files)); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package shards
 import (
 	"archive/zip"
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,9 +16,11 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// A part is a ZIP of two members without compression, whose checksums tell damage: the body, and what the part is.
+// A part is a ZIP of three members without compression, whose checksums tell damage: the body, the marks of the inputs,
+// and what the part is.
 const (
 	bodyName  = "body"
+	marksName = "marks"
 	labelName = "part.json"
 	// maxLabel bounds a label, in bytes: with 100,000 lines of 640 bytes in its tally.
 	maxLabel = 64 << 20
@@ -30,19 +31,25 @@ type label struct {
 	Shard    int             `json:"shard"`
 	Count    int             `json:"of"`
 	Items    int64           `json:"items"` // of all shards
+	Version  string          `json:"version"` // of the command
 	Settings string          `json:"settings"`
 	Inputs   string          `json:"inputs"`
 	Tally    json.RawMessage `json:"tally"`
 }
 
 // write writes the part of a share.
-func (d *dividedWork) write(file io.Writer, s Share, write func(Share, io.Writer) (any, error)) error {
+func (d *dividedWork) write(ctx context.Context, file io.Writer, s Share,
+	write func(Share, io.Writer) (any, error)) error {
 	archive := zip.NewWriter(bufio.NewWriterSize(file, 1<<20))
 	body, err := archive.CreateHeader(&zip.FileHeader{Name: bodyName})
 	if err != nil {
 		return err
 	}
 	var tally any
+	marks, err := d.marker.share(ctx, s) // before files are read
+	if err != nil {
+		return err
+	}
 	if s.Count > 0 {
 		if tally, err = write(s, body); err != nil {
 			return err
@@ -52,19 +59,28 @@ func (d *dividedWork) write(file io.Writer, s Share, write func(Share, io.Writer
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(label{Shard: s.Number, Count: d.count, Items: d.Items, Settings: d.settings,
-		Inputs: d.Inputs, Tally: json.RawMessage(fault.WithoutSecrets(string(told)))}) // which leaves JSON valid
+	text, err := json.Marshal(label{Shard: s.Number, Count: d.count, Items: d.Items, Version: d.Version,
+		Settings: d.settings, Inputs: d.Inputs,
+		Tally: json.RawMessage(fault.WithoutSecrets(string(told)))}) // which leaves JSON valid
 	if err != nil {
 		return err
 	}
 	if len(text) > maxLabel {
 		return fault.New(fault.Limit, "part", "a tally of %d bytes, at most %d: use more shards", len(text), maxLabel)
 	}
-	member, err := archive.CreateHeader(&zip.FileHeader{Name: labelName})
-	if err == nil {
-		_, err = member.Write(text)
+	for _, member := range []struct {
+		name string
+		data []byte
+	}{{marksName, marks}, {labelName, text}} {
+		file, err := archive.CreateHeader(&zip.FileHeader{Name: member.name})
+		if err == nil {
+			_, err = file.Write(member.data)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return cmp.Or(err, archive.Close())
+	return archive.Close()
 }
 
 // open opens the part of a share. A part that is missing or damaged is a fault of kind not found; one of other
@@ -105,9 +121,29 @@ func (d *dividedWork) check(ctx context.Context, s Share) error {
 	case err != nil:
 		return fault.WithFile(damaged("its body: %v", err), file.Name())
 	case d.Check != nil && s.Count > 0:
-		return fault.WithFile(d.Check(ctx, part), file.Name())
+		err = d.Check(ctx, part)
 	}
-	return nil
+	if err == nil {
+		err = d.unchanged(ctx, part)
+	}
+	return fault.WithFile(err, file.Name())
+}
+
+// unchanged returns an error if an input of a part is no longer what it was.
+func (d *dividedWork) unchanged(ctx context.Context, p *Part) error {
+	if p.marks.UncompressedSize64 > uint64(markBytes*p.Count) {
+		return damaged("it has the marks of more inputs than its share has")
+	}
+	member, err := p.marks.Open()
+	if err != nil {
+		return damaged("its marks: %v", err)
+	}
+	defer member.Close() //nolint:errcheck // it was only read
+	said, err := io.ReadAll(member)
+	if err != nil {
+		return damaged("its marks: %v", err)
+	}
+	return d.marker.changed(ctx, p.Share, said)
 }
 
 // fits refuses the part of other work than d does.
@@ -115,6 +151,9 @@ func (d *dividedWork) fits(s Share, l *label) error {
 	switch {
 	case l.Shard != s.Number || l.Count != d.count:
 		return damaged("it is the part of shard %d of %d", l.Shard, l.Count)
+	case l.Version != d.Version:
+		return fault.New(fault.Unsupported, "part", "it was made by chaski %.80q, and this is %q: do the shard again "+
+			"with this one", l.Version, d.Version)
 	case l.Settings != d.settings:
 		return fault.New(fault.Unsupported, "part", "it was made with other flags: do the shard again with these")
 	case l.Inputs != d.Inputs || l.Items != d.Items:
@@ -139,20 +178,21 @@ func parse(file *os.File) (*label, *Part, error) {
 		return nil, nil, damaged("it is cut short, or no part: %v", err)
 	}
 	members := archive.File
-	if len(members) != 2 || members[0].Name != bodyName || members[0].Method != zip.Store ||
-		members[1].Name != labelName || members[1].UncompressedSize64 > maxLabel {
+	if len(members) != 3 || members[0].Name != bodyName || members[0].Method != zip.Store ||
+		members[1].Name != marksName || members[2].Name != labelName || members[2].UncompressedSize64 > maxLabel {
 		return nil, nil, damaged("it is no part")
 	}
 	off, err := members[0].DataOffset()
 	if err != nil || off > info.Size() || members[0].UncompressedSize64 > uint64(info.Size()-off) {
 		return nil, nil, damaged("its body does not lie in it")
 	}
-	l, err := readLabel(members[1])
+	l, err := readLabel(members[2])
 	if err != nil {
 		return nil, nil, damaged("its label: %v", err)
 	}
 	size := int64(members[0].UncompressedSize64)
-	return l, &Part{Tally: l.Tally, Body: io.NewSectionReader(file, off, size), member: members[0]}, nil
+	body := io.NewSectionReader(file, off, size)
+	return l, &Part{Tally: l.Tally, Body: body, member: members[0], marks: members[1]}, nil
 }
 
 func readLabel(member *zip.File) (*label, error) {

@@ -3,8 +3,9 @@
 // which has the bytes that one process writes, and removes them.
 //
 // Each process lists the inputs itself, in the order that the command has anyway, and a share is a run of them. A part
-// says what it was made of: with the same settings and inputs it is kept when the shard is done again, and otherwise it
-// is written anew. A part is there as a whole or not at all, also after a kill.
+// says what it was made of: with the same settings, and inputs that have not changed, it is kept when the shard is done
+// again, and otherwise it is written anew. A part is there as a whole or not at all, also after a kill. A merge leaves
+// OUTPUT.merged, which lets one that is run again succeed.
 package shards
 
 import (
@@ -96,6 +97,10 @@ type Work struct {
 	Settings any    // what all parts must have been made with, as JSON
 	Inputs   string // a hash of the inputs, which all parts must have been made of
 	Items    int64  // the number of inputs
+	Version  string // of the command, which all parts must have been made by
+	// Files and Opener, if set, tell whether inputs are still what a part was made of.
+	Files  Files
+	Opener source.Opener
 	// Check, if set, returns an error if something that a part tells of is gone. The part then counts as absent.
 	Check func(ctx context.Context, p *Part) error
 }
@@ -122,6 +127,7 @@ type Part struct {
 	Tally  json.RawMessage // what write has returned
 	Body   *io.SectionReader
 	member *zip.File // of the body
+	marks  *zip.File
 }
 
 // Do does the share of --shard, or with --merge joins the parts. write writes the body of a part and returns a tally,
@@ -147,7 +153,7 @@ func (w *Work) divided(count int) (*dividedWork, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(settings)
-	return &dividedWork{Work: *w, count: count, settings: hex.EncodeToString(sum[:])}, nil
+	return &dividedWork{*w, count, hex.EncodeToString(sum[:]), newMarker(w)}, nil
 }
 
 // dividedWork is work in a number of shards.
@@ -155,15 +161,22 @@ type dividedWork struct {
 	Work
 	count    int
 	settings string // a hash
+	marker   *marker
 }
 
-// name returns the name of a part. The output may be a folder, with or without "/" at its end.
-func (d *dividedWork) name(shard int) string {
+// beside returns the path that the names of parts begin with. The output may be a folder, with or without "/" at its
+// end.
+func (d *dividedWork) beside() string {
 	output := pathname.Trim(d.Output)
 	if base := filepath.Base(output); base == "." || base == ".." || output == "" {
 		output = pathname.Join(d.Output, "output")
 	}
-	return fmt.Sprintf("%s.part-%d-of-%d", output, shard, d.count)
+	return output
+}
+
+// name returns the name of a part.
+func (d *dividedWork) name(shard int) string {
+	return fmt.Sprintf("%s.part-%d-of-%d", d.beside(), shard, d.count)
 }
 
 // do does a share, unless its part is there.
@@ -176,7 +189,7 @@ func (d *dividedWork) do(ctx context.Context, s Share, write func(Share, io.Writ
 		return err // before the share is done
 	}
 	return console.FileError(name, durable.WriteFile(name, func(file *os.File) error {
-		return d.write(file, s, write)
+		return d.write(ctx, file, s, write)
 	}))
 }
 
@@ -190,6 +203,9 @@ func (d *dividedWork) merge(ctx context.Context, join func(iter.Seq2[*Part, erro
 			}
 			missing = append(missing, strconv.Itoa(k))
 		}
+	}
+	if len(missing) == d.count && d.merged(ctx) {
+		return nil
 	}
 	if len(missing) > 0 {
 		const most = 20
@@ -217,6 +233,9 @@ func (d *dividedWork) merge(ctx context.Context, join func(iter.Seq2[*Part, erro
 		err = fault.WithFile(err, reading)
 	}
 	if err != nil {
+		return err
+	}
+	if err := d.tellMerged(ctx); err != nil {
 		return err
 	}
 	for k := range d.count {

@@ -49,8 +49,8 @@ func shard(t *testing.T, w Work, k, n int) (wrote bool) {
 	return wrote
 }
 
-// merge joins the parts of n shards, and returns their bodies.
-func merge(t *testing.T, w Work, n int) (all string, err error) {
+// mergeOf joins the parts of n shards, and returns their bodies.
+func mergeOf(t *testing.T, w Work, n int) (all string, err error) {
 	t.Helper()
 	f, err := given(w.Output, "--merge", fmt.Sprint(n))
 	if err != nil {
@@ -77,7 +77,7 @@ func merge(t *testing.T, w Work, n int) (all string, err error) {
 }
 
 // TestShares: whatever the numbers of items and shards, the parts have all items in their order, and a merge leaves
-// nothing beside the output.
+// one file beside the output.
 func TestShares(t *testing.T) {
 	for _, items := range []int64{1, 2, 7, 1000} {
 		for _, n := range []int{1, 2, 3, 9} {
@@ -92,12 +92,12 @@ func TestShares(t *testing.T) {
 					t.Errorf("shard %d of %d was done twice", k, n)
 				}
 			}
-			all, err := merge(t, w, n)
+			all, err := mergeOf(t, w, n)
 			lines := strings.Fields(all)
 			if err != nil || len(lines) != int(items) || lines[items-1] != fmt.Sprint(items-1) {
 				t.Errorf("%d items in %d shards: %q, %v", items, n, all, err)
 			}
-			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "out.merged" {
 				t.Errorf("%v are left, %v", left, err)
 			}
 		}
@@ -113,7 +113,7 @@ func TestShares(t *testing.T) {
 func TestOtherWork(t *testing.T) {
 	w := Work{Output: filepath.Join(t.TempDir(), "out"), Settings: "a", Inputs: "b", Items: 40}
 	shard(t, w, 2, 40)
-	_, err := merge(t, w, 40)
+	_, err := mergeOf(t, w, 40)
 	want := "out: parts: 39 of 40 shards have none: 0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, " +
 		"19, 20 and 19 more: not found"
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -125,7 +125,7 @@ func TestOtherWork(t *testing.T) {
 		fault.Unsupported: {Output: w.Output, Settings: "c", Inputs: "b", Items: 40},
 		fault.Corrupt:     {Output: w.Output, Settings: "a", Inputs: "c", Items: 40},
 	} {
-		if _, err := merge(t, other, 2); !errors.Is(err, kind) || !strings.Contains(err.Error(), "out.part-0-of-2") {
+		if _, err := mergeOf(t, other, 2); !errors.Is(err, kind) || !strings.Contains(err.Error(), "out.part-0-of-2") {
 			t.Errorf("%v, want %v", err, kind)
 		}
 		if !shard(t, other, 1, 2) {
@@ -133,7 +133,7 @@ func TestOtherWork(t *testing.T) {
 		}
 		shard(t, w, 1, 2)
 	}
-	if _, err := merge(t, w, 2); err != nil {
+	if _, err := mergeOf(t, w, 2); err != nil {
 		t.Error(err)
 	}
 }
@@ -153,7 +153,7 @@ func TestDamagedPart(t *testing.T) {
 	}
 	for i, b := range wrong {
 		testfile.Write(t, name, b)
-		all, err := merge(t, w, 1)
+		all, err := mergeOf(t, w, 1)
 		if same := err == nil && all == "0\n1\n2\n" && len(b) == len(good); !same && fault.KindOf(err) == 0 {
 			t.Fatalf("%d: %q, %v", i, all, err)
 		}
@@ -162,11 +162,14 @@ func TestDamagedPart(t *testing.T) {
 	if !shard(t, w, 0, 1) {
 		t.Error("a damaged part was kept")
 	}
-	if all, err := merge(t, w, 1); err != nil || all != "0\n1\n2\n" {
+	if all, err := mergeOf(t, w, 1); err != nil || all != "0\n1\n2\n" {
 		t.Errorf("%q, %v", all, err)
 	}
 	f, err := given(w.Output, "--shard", "0/1")
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(w.Output + ".merged"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -209,9 +212,9 @@ func TestFlags(t *testing.T) {
 // FuzzPart: any file is no part, or one whose body lies in it.
 func FuzzPart(f *testing.F) {
 	w := Work{Output: filepath.Join(f.TempDir(), "out"), Settings: "a", Inputs: "b", Items: 3}
-	d := dividedWork{Work: w, count: 1}
+	d := dividedWork{Work: w, count: 1, marker: newMarker(&w)}
 	var b bytes.Buffer
-	err := d.write(&b, Share{Count: 3}, func(Share, io.Writer) (any, error) { return nil, nil })
+	err := d.write(f.Context(), &b, Share{Count: 3}, func(Share, io.Writer) (any, error) { return nil, nil })
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,0 +1,78 @@
+package shards
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/durable"
+	"github.com/chaski-eo/chaski/internal/pathname"
+)
+
+// record is what OUTPUT.merged says, as JSON: what the output was made of.
+type record struct {
+	Count    int    `json:"of"`
+	Items    int64  `json:"items"`
+	Version  string `json:"version"`
+	Settings string `json:"settings"`
+	Inputs   string `json:"inputs"`
+	Marks    string `json:"marks"`  // a hash of the marks of all inputs
+	Output   uint64 `json:"output"` // the mark of the output
+}
+
+// maxRecord bounds OUTPUT.merged, in bytes: it has about 300.
+const maxRecord = 1 << 16
+
+// mergedName is the name of OUTPUT.merged.
+func (d *dividedWork) mergedName() string { return d.beside() + ".merged" }
+
+// recordOf returns what a merge of the inputs as they are makes of the output as it is.
+func (d *dividedWork) recordOf(ctx context.Context) (record, error) {
+	made := record{Count: d.count, Items: d.Items, Version: d.Version, Settings: d.settings, Inputs: d.Inputs}
+	sum := digest.New()
+	for k := range d.count {
+		marks, err := d.marker.share(ctx, d.share(k, d.count))
+		if err != nil {
+			return made, err
+		}
+		_, _ = sum.Write(marks)
+	}
+	whole := sum.Sum()
+	made.Marks = hex.EncodeToString(whole[:])
+	var err error
+	made.Output, err = d.marker.look(ctx, pathname.Trim(d.Output))
+	return made, err
+}
+
+// tellMerged writes OUTPUT.merged, once the output is written.
+func (d *dividedWork) tellMerged(ctx context.Context) error {
+	made, err := d.recordOf(ctx)
+	if err != nil {
+		return err
+	}
+	return console.FileError(d.mergedName(), durable.WriteFile(d.mergedName(), func(file *os.File) error {
+		return json.NewEncoder(file).Encode(made)
+	}))
+}
+
+// merged reports whether the output is there, and is what a merge of the inputs as they are has made.
+func (d *dividedWork) merged(ctx context.Context) bool {
+	file, err := os.Open(d.mergedName())
+	if err != nil {
+		return false
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	var said record
+	if err := json.NewDecoder(io.LimitReader(file, maxRecord)).Decode(&said); err != nil {
+		return false
+	}
+	if _, err := os.Stat(pathname.Trim(d.Output)); err != nil {
+		return false
+	}
+	made, err := d.recordOf(ctx)
+	return err == nil && made == said
+}
