@@ -8,6 +8,7 @@ package source
 
 import (
 	"context"
+	"io"
 	"errors"
 	"time"
 
@@ -230,6 +231,14 @@ type Lister interface {
 	// order. An error of each ends the listing. An empty folder is allowed. A store
 	// that cannot list is fault.Unsupported.
 	List(ctx context.Context, folder string, each func(Entry) error) error
+}
+
+// Putter is an Opener that can write objects.
+type Putter interface {
+	Opener
+	// Put writes an object of the bytes of body: as a whole, or after an error not at all. With fresh an object that is
+	// there is fault.Unsupported. A URI that is only read is fault.Unsupported, too.
+	Put(ctx context.Context, uri string, body io.ReadSeeker, fresh bool) error
 }
 
 // Namer is an Opener that can list the entries of a directory, even if it cannot list all objects

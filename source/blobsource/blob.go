@@ -1,4 +1,4 @@
-// Package blobsource reads byte ranges of objects in object stores, and lists them, through gocloud.dev/blob:
+// Package blobsource reads byte ranges of objects in object stores, lists and writes them, through gocloud.dev/blob:
 // s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY, abfs://CONTAINER@HOST/KEY.
 //
 // The drivers are the packages s3, gcs and azure below this one. A program passes the drivers that
@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -126,6 +127,39 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 	}
 	a.Body = body
 	return a, nil
+}
+
+// Put implements remote.Putter.
+func (b *backend) Put(ctx context.Context, uri string, body io.Reader, fresh bool) error {
+	name, key := split(uri)
+	if key == "" || strings.HasSuffix(key, "/") {
+		return remote.Fail(remote.Refused, errors.New("the URI has no object"))
+	}
+	bucket, err := b.bucket(ctx, name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// The type is not guessed from the first bytes, which would differ from store to store.
+	w, err := bucket.NewWriter(ctx, key, &blob.WriterOptions{ContentType: "application/octet-stream",
+		DisableContentTypeDetection: true, IfNotExist: fresh})
+	if err != nil {
+		return b.failure(err)
+	}
+	if _, err = io.Copy(w, body); err != nil {
+		cancel() // closing writes no object then
+		_ = w.Close()
+		return b.failure(err)
+	}
+	err = w.Close()
+	if err != nil && fresh && gcerrors.Code(err) == gcerrors.FailedPrecondition {
+		return remote.Fail(remote.Refused, remote.ErrExists)
+	}
+	if err != nil {
+		return b.failure(err)
+	}
+	return nil
 }
 
 // failure classifies an error of a driver. What it returns has neither the key nor a URL, which may contain a

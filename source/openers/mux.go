@@ -127,6 +127,23 @@ func (m *Mux) Names(ctx context.Context, folder string) ([]string, error) {
 	return namesOf(ctx, m, folder)
 }
 
+// Put implements source.Putter. Local files are not written here.
+func (m *Mux) Put(ctx context.Context, uri string, body io.ReadSeeker, fresh bool) error {
+	parsed, err := source.Parse(uri)
+	if err != nil {
+		return err
+	}
+	ctx, opener, err := m.route(ctx, parsed)
+	if err != nil {
+		return err
+	}
+	putter, ok := opener.(source.Putter)
+	if !ok || parsed.Part != nil || !parsed.Remote() {
+		return fault.WithFile(fault.New(fault.Unsupported, "URI", "what it names is only read"), uri)
+	}
+	return putter.Put(ctx, parsed.Name, body, fresh)
+}
+
 // Close closes the openers that have a Close method.
 func (m *Mux) Close() error {
 	openers := []source.Opener{m.Files}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Sha256Hex returns the hash of parts, one after the other.
@@ -49,11 +51,27 @@ func printJSON(w io.Writer, v any, filter func(string) string) error {
 	return err
 }
 
-// WriteFile writes a file so that its name never holds half of one, also after a crash: see
-// durable.WriteFile. The names "-" and "" stand for out.
-func WriteFile(name string, out io.Writer, write func(io.Writer) error) error {
+// WriteFile writes a file so that its name never holds half of one, also after a crash: see durable.WriteFile. The
+// names "-" and "" stand for the standard output. A file for a store is written to a local folder of temporary files
+// first, and then sent, again if that fails.
+func (e Env) WriteFile(ctx context.Context, name string, write func(io.Writer) error) error {
+	return e.writeFile(ctx, name, false, write)
+}
+
+// WriteNew is WriteFile of a file that must not be there: it is fault.Unsupported.
+func (e Env) WriteNew(ctx context.Context, name string, write func(io.Writer) error) error {
+	return e.writeFile(ctx, name, true, write)
+}
+
+func (e Env) writeFile(ctx context.Context, name string, fresh bool, write func(io.Writer) error) error {
 	if name == "-" || name == "" {
-		return write(out)
+		return write(e.Out)
+	}
+	if source.IsRemote(name) {
+		return e.send(ctx, name, fresh, write)
+	}
+	if _, err := os.Lstat(name); fresh && err == nil {
+		return fault.WithFile(fault.New(fault.Unsupported, "file", "exists"), name)
 	}
 	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() {
 		// A device or pipe, such as /dev/null, must not be replaced by a file.
@@ -66,9 +84,26 @@ func WriteFile(name string, out io.Writer, write func(io.Writer) error) error {
 	return FileError(name, durable.WriteFile(name, func(f *os.File) error { return write(f) }))
 }
 
+// send writes an object of a store.
+func (e Env) send(ctx context.Context, uri string, fresh bool, write func(io.Writer) error) (err error) {
+	store, ok := e.Files.(source.Putter)
+	if !ok {
+		return fault.WithFile(fault.New(fault.Unsupported, "output", "no store is written here"), uri)
+	}
+	file, err := os.CreateTemp("", "chaski-output-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
+	if err := write(file); err != nil {
+		return err
+	}
+	return store.Put(ctx, uri, file, fresh)
+}
+
 // WriteJSON writes v as one line of JSON, as PrintJSON does, into a file as WriteFile does.
-func WriteJSON(name string, out io.Writer, v any) error {
-	return WriteFile(name, out, func(w io.Writer) error { return PrintJSON(w, v) })
+func (e Env) WriteJSON(ctx context.Context, name string, v any) error {
+	return e.WriteFile(ctx, name, func(w io.Writer) error { return PrintJSON(w, v) })
 }
 
 // Writable returns the error of WriteFile about a file that cannot be created.

@@ -71,7 +71,7 @@ func (f *extractFlags) file(ctx context.Context, env console.Env, e taco.Entry) 
 	if err := console.NotToTerminal(f.out, env.Out, "a sample"); err != nil {
 		return err
 	}
-	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return writeSample(ctx, w, env.Files, e) })
+	return env.WriteFile(ctx, f.out, func(w io.Writer) error { return writeSample(ctx, w, env.Files, e) })
 }
 
 // folder copies the files below a folder of the container into a new directory. It writes into a
@@ -79,6 +79,10 @@ func (f *extractFlags) file(ctx context.Context, env console.Env, e taco.Entry) 
 func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.Dataset, e taco.Entry) (err error) {
 	if f.out == "" || f.out == "-" {
 		return console.Usagef("%s is a folder of the container: -o DIR is needed for its files", e.Path)
+	}
+	if source.IsRemote(f.out) {
+		return fault.WithFile(fault.New(fault.Unsupported, "output", "a folder of samples is written to a local disk"),
+			f.out)
 	}
 	if _, err := os.Lstat(f.out); err == nil {
 		return console.Usagef("-o %s exists: a folder needs a new directory", f.out)

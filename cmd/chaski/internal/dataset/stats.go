@@ -139,14 +139,14 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 	if out.Pooled, err = dataset.Pool(ctx, key, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
 		return err
 	}
-	return f.write(env, out, report)
+	return f.write(ctx, env, out, report)
 }
 
 // write writes found as JSON into the output, or else as text the bands of the report.
-func (f *statsFlags) write(env console.Env, found any, report *stats.Report) error {
+func (f *statsFlags) write(ctx context.Context, env console.Env, found any, report *stats.Report) error {
 	file := cmp.Or(f.out, "-")
 	if f.format == "json" || file != "-" {
-		if err := console.WriteJSON(file, env.Out, found); err != nil || f.format == "json" {
+		if err := env.WriteJSON(ctx, file, found); err != nil || f.format == "json" {
 			return err
 		}
 	}
@@ -223,7 +223,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 		var b bytes.Buffer
 		if err = survey.Weights(ctx, &b, measured, options, f.weights, nil, bar.Set); err == nil {
 			bar.Done()
-			err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+			err = env.WriteFile(ctx, f.out, func(w io.Writer) error {
 				_, err := b.WriteTo(w)
 				return err
 			})
@@ -232,7 +232,7 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 		var report *stats.Report
 		if report, err = survey.Stats(ctx, measured, options, bar.Set); err == nil {
 			bar.Done()
-			err = f.write(env, report, report)
+			err = f.write(ctx, env, report, report)
 		}
 	}
 	return console.UsageUnlessFault(err)
@@ -294,7 +294,7 @@ func (f *statsFlags) statsOfShards(ctx context.Context, env console.Env, spec lo
 			}
 		}
 		report := total.Report(spec.Fields)
-		return f.write(env, report, report)
+		return f.write(ctx, env, report, report)
 	})
 }
 
@@ -318,7 +318,7 @@ func (f *statsFlags) weightsOfShards(ctx context.Context, env console.Env, spec 
 		share := &survey.Share{Of: extent, First: s.First, Count: s.Count}
 		return nil, survey.Weights(ctx, body, spec, o, f.weights, share, progress)
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
-		return console.WriteFile(f.out, nil, func(w io.Writer) error {
+		return env.WriteFile(ctx, f.out, func(w io.Writer) error {
 			return survey.MergeWeights(w, shards.As(parts, func(p *shards.Part) (survey.WeightsPart, error) {
 				return survey.WeightsPart{Rows: p.Count, File: p.Body}, nil
 			}))

@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/source"
 )
 
 type convertFlags struct {
@@ -113,7 +114,7 @@ func (f *convertFlags) convertAll(ctx context.Context, env console.Env, jobs []f
 	results := make([]converted, len(jobs))
 	var done atomic.Int64
 	err := each.Of(ctx, int64(len(jobs)), atOnce, func(ctx context.Context, i int64) error {
-		if err := f.convert(ctx, env.Out, jobs[i], &results[i]); err != nil {
+		if err := f.convert(ctx, env, jobs[i], &results[i]); err != nil {
 			return err
 		}
 		if len(jobs) > 1 {
@@ -259,12 +260,17 @@ func (f *convertFlags) resolve() error {
 }
 
 // convert does a conversion. The destination "-" is standard output.
-func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j fileConversion, result *converted) error {
-	if err := durable.MkdirAll(pathname.Dir(j.dst)); err != nil {
-		return console.FileError(pathname.Dir(j.dst), err)
+func (f *convertFlags) convert(ctx context.Context, env console.Env, j fileConversion, result *converted) error {
+	send := env.WriteFile
+	if !source.IsRemote(j.dst) {
+		if err := durable.MkdirAll(pathname.Dir(j.dst)); err != nil {
+			return console.FileError(pathname.Dir(j.dst), err)
+		}
+	} else if !f.overwrite {
+		send = env.WriteNew
 	}
 	var bad error // a fault of the source
-	err := console.WriteFile(j.dst, stdout, func(w io.Writer) (err error) {
+	err := send(ctx, j.dst, func(w io.Writer) (err error) {
 		writer := bufio.NewWriterSize(w, 1<<20)
 		result.Left, err = f.encode(ctx, writer, j)
 		switch {

@@ -146,7 +146,7 @@ func (f *convertFlags) apart(jobs []fileConversion) error {
 				conversion.src, conversion.dst)
 		}
 		sources[dst] = conversion.src
-		if f.overwrite {
+		if f.overwrite || source.IsRemote(conversion.dst) { // writing an object finds out
 			continue
 		}
 		if _, err := os.Lstat(conversion.dst); err == nil {
@@ -165,7 +165,11 @@ func (f *convertFlags) inFolder(rel string) string {
 	if f.to == convert.Rumi2 || f.to == convert.Rumi3 {
 		ext = ".rumi"
 	}
-	return pathname.Join(f.out, strings.TrimSuffix(rel, filepath.Ext(rel))+ext)
+	name := strings.TrimSuffix(rel, filepath.Ext(rel)) + ext
+	if source.IsRemote(f.out) {
+		return strings.TrimRight(f.out, "/") + "/" + filepath.ToSlash(name)
+	}
+	return pathname.Join(f.out, name)
 }
 
 // below appends the rasters below dir. It follows links and leaves out hidden files and directories, and the

@@ -67,7 +67,7 @@ func (f *datasetFlags) run(cmd *cobra.Command, env console.Env, paths []string, 
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
-	err = console.WriteFile(out, env.Out, func(w io.Writer) error {
+	err = env.WriteFile(cmd.Context(), out, func(w io.Writer) error {
 		return console.Print(w, report, f.json)
 	})
 	return cmp.Or(err, report.Err())
@@ -95,7 +95,7 @@ func badSamples(ctx context.Context, env console.Env, source loader.Spec, o load
 		lines[i] = newBadSample(engine.Fingerprint(), bad.Err)
 		lines[i].Source, lines[i].ID, lines[i].Row = bad.Source, bad.ID, &bad.Row
 	}
-	err = console.WriteFile(out, env.Out, func(w io.Writer) error { return writeBadSamples(w, lines) })
+	err = env.WriteFile(ctx, out, func(w io.Writer) error { return writeBadSamples(w, lines) })
 	switch {
 	case err != nil:
 		return err

@@ -41,7 +41,7 @@ type frameOutput struct {
 
 func (f *frameFlags) run(ctx context.Context, env console.Env, path string) error {
 	if f.packTo != "" {
-		return pack(ctx, env.In, f.packTo, env.Out)
+		return pack(ctx, env, f.packTo)
 	}
 	if f.format == "raw" {
 		if err := console.NotToTerminal("", env.Out, "the content of a frame"); err != nil {

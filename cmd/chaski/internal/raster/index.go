@@ -96,8 +96,8 @@ func (f *indexFlags) check() error {
 		return console.Usagef("--on and --join-left need --join TABLE")
 	case !catalogued && f.shards.Given():
 		return console.Usagef("--shard and --merge need --format parquet")
-	case f.resume && (f.out == "-" || f.out == ""):
-		return console.Usagef("--resume needs -o FILE, whose rows it keeps")
+	case f.resume && (f.out == "-" || f.out == "" || source.IsRemote(f.out)):
+		return console.Usagef("--resume needs -o FILE, a local file whose rows it keeps")
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 		return err
 	}
 	if f.format == "json" {
-		return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+		return env.WriteFile(ctx, f.out, func(w io.Writer) error {
 			return describeRumi(ctx, w, env.In, env.Files, paths)
 		})
 	}
@@ -126,7 +126,7 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 					path)
 			}
 		}
-		return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return f.hex(ctx, w, env.Files, paths) })
+		return env.WriteFile(ctx, f.out, func(w io.Writer) error { return f.hex(ctx, w, env.Files, paths) })
 	}
 	if err := console.NotToTerminal(f.out, env.Out, "a catalog"); err != nil {
 		return err
@@ -141,6 +141,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, paths []strin
 	var skipped, leftOut []string
 	options := f.options
 	options.Base, options.Opener, options.Counts = pathname.Dir(f.out), env.Files, &counts
+	options.Absolute = options.Absolute || source.IsRemote(f.out) // local paths lie below no URI
 	options.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
 	options.LeftOut = func(column string) { leftOut = append(leftOut, column) }
 	options.Members = func(ctx context.Context, path string) ([]build.Member, error) {
@@ -160,9 +161,9 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, paths []strin
 	case f.shards.Given():
 		err = f.divided(ctx, env, paths, options)
 	case f.resume:
-		err = f.resumed(ctx, paths, options)
+		err = f.resumed(ctx, env, paths, options)
 	default:
-		err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+		err = env.WriteFile(ctx, f.out, func(w io.Writer) error {
 			_, err := build.Write(ctx, w, paths, options)
 			return err
 		})
@@ -219,7 +220,7 @@ func (f *indexFlags) divided(ctx context.Context, env console.Env, paths []strin
 	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
 		return list.WritePart(ctx, body, int(s.First), int(s.Count))
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
-		return console.WriteFile(f.out, nil, func(w io.Writer) error {
+		return env.WriteFile(ctx, f.out, func(w io.Writer) error {
 			_, err := list.Merge(ctx, w, shards.As(parts, catalogPart))
 			return err
 		})
@@ -249,14 +250,14 @@ func pairFields(texts []string, path string) (out []catalog.Source, err error) {
 }
 
 // resumed writes the catalog with the rows of the existing catalog and of an interrupted earlier run.
-func (f *indexFlags) resumed(ctx context.Context, paths []string, o build.Options) error {
+func (f *indexFlags) resumed(ctx context.Context, env console.Env, paths []string, o build.Options) error {
 	partial := f.out + ".partial"
 	o.Previous, o.Partial = []string{partial, f.out}, true
 	// This run writes a third file, which replaces the catalog if it is complete and the partial one
 	// otherwise: it must not overwrite either while it reads their rows.
 	mine := f.out + ".resumed"
 	var done error
-	err := console.WriteFile(mine, nil, func(w io.Writer) error {
+	err := env.WriteFile(ctx, mine, func(w io.Writer) error {
 		var rows int
 		if rows, done = build.Write(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(ctx, o.Opener, partial) {
 			// The earlier run got further, so its file stays.

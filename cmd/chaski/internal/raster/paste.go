@@ -70,7 +70,7 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 		defer file.Close()
 		input = file
 	}
-	emit := func(write func(io.Writer) error) error { return console.WriteFile(f.out, env.Out, write) }
+	emit := func(write func(io.Writer) error) error { return env.WriteFile(ctx, f.out, write) }
 	if f.ground != "" {
 		return console.UsageUnlessFault(f.onGround(input, name, options, emit))
 	}

@@ -47,9 +47,9 @@ type rumiFrames struct {
 	MaxCost      float64   `json:"max_cost"`
 }
 
-// pack writes the rumi file of the frames in in, and prints its header blob in hexadecimal.
-func pack(ctx context.Context, in io.Reader, to string, out io.Writer) error {
-	reader := bufio.NewReaderSize(in, 1<<20)
+// pack writes the rumi file of the frames in standard input, and prints its header blob in hexadecimal.
+func pack(ctx context.Context, env console.Env, to string) error {
+	reader := bufio.NewReaderSize(env.In, 1<<20)
 	line, err := reader.ReadBytes('\n')
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func pack(ctx context.Context, in io.Reader, to string, out io.Writer) error {
 	if err != nil {
 		return console.WrongUsage(err)
 	}
-	err = console.WriteFile(to, nil, func(w io.Writer) error {
+	err = env.WriteFile(ctx, to, func(w io.Writer) error {
 		if _, err := w.Write(head); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func pack(ctx context.Context, in io.Reader, to string, out io.Writer) error {
 		return err
 	})
 	if err == nil {
-		_, err = fmt.Fprintln(out, hex.EncodeToString(blob))
+		_, err = fmt.Fprintln(env.Out, hex.EncodeToString(blob))
 	}
 	return err
 }

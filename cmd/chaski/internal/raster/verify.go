@@ -70,7 +70,7 @@ func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, 
 	if err != nil {
 		return err
 	}
-	return cmp.Or(console.WriteJSON(f.out, env.Out, report), report.Err())
+	return cmp.Or(env.WriteJSON(ctx, f.out, report), report.Err())
 }
 
 // verified is what a shard has found.
@@ -113,7 +113,7 @@ func (f *verifyFlags) divided(ctx context.Context, env console.Env, paths []stri
 			total.Add(&part.Part, o.MaxFaults)
 			first = cmp.Or(first, part.First)
 		}
-		return console.WriteJSON(f.out, nil, total.Whole())
+		return env.WriteJSON(ctx, f.out, total.Whole())
 	})
 	if err == nil && first != "" {
 		err = console.Said(first)
