@@ -85,16 +85,16 @@ func (e Env) writeFile(ctx context.Context, name string, fresh bool, write func(
 }
 
 // send writes an object of a store.
-func (e Env) send(ctx context.Context, uri string, fresh bool, write func(io.Writer) error) (err error) {
+func (e Env) send(ctx context.Context, uri string, fresh bool, write func(io.Writer) error) error {
 	store, ok := e.Files.(source.Putter)
 	if !ok {
 		return fault.WithFile(fault.New(fault.Unsupported, "output", "no store is written here"), uri)
 	}
-	file, err := os.CreateTemp("", "chaski-output-")
+	file, release, err := durable.Scratch()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
+	defer release()
 	if err := write(file); err != nil {
 		return err
 	}
