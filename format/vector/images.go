@@ -53,10 +53,19 @@ func newImages(o *Options, values *Values) (*images, error) {
 	return found, nil
 }
 
-// OfImage returns what the file says of an image. The image is the one that the file names, in the column Options.Image
-// or as its format does: see join.Apart. It is not found if the file names no image or, as Own has seen, another one.
-// All shapes of a file that names no images, or is of one image, are of any image.
-func (l *Layer) OfImage(uri string) (image Image, err error) {
+// Sample is a sample of a dataset, as its image is named.
+type Sample struct {
+	Key string // what the sample is called, if the file names it so; "": its path counts
+	URI string // of its image
+}
+
+// name returns what names of the file are compared with.
+func (s *Sample) name() string { return cmp.Or(s.Key, withoutQuery(s.URI)) }
+
+// OfImage returns what the file says of the image of a sample. The image is the one that the file names, in the column
+// Options.Image or as its format does: see join.Apart. It is not found if the file names no image or, as Own has seen,
+// another one. All shapes of a file that names no images, or is of one image, are of any image.
+func (l *Layer) OfImage(s Sample) (image Image, err error) {
 	known := l.images
 	if known == nil || known.one {
 		image.Rows = num.Range[uint32](0, int(l.n))
@@ -64,7 +73,7 @@ func (l *Layer) OfImage(uri string) (image Image, err error) {
 	if known == nil {
 		return image, nil
 	}
-	code, err := known.find(uri)
+	code, err := known.find(s)
 	switch {
 	case err != nil && known.one: // of a file that does not name it, Other is ""
 		image.Other, err = known.values.Names[0], nil
@@ -104,23 +113,33 @@ type Owned struct {
 	Other                 string // the first one
 }
 
-// Own notes which images there are, by their paths. If a path in the column names two of them alike, or the file names
-// no images, it is unsupported.
-func (l *Layer) Own(uris iter.Seq2[string, error]) (fit Owned, err error) {
+// Names reports whether the file names an image that a sample may be called, or its path.
+func (l *Layer) Names(text string) bool {
+	if l.images == nil {
+		return false
+	}
+	text = withoutQuery(text)
+	m, ok := l.images.names.Best(text, text)
+	return ok && !m.Several
+}
+
+// Own notes which images there are. If a path in the column names two of them alike, or the file names no images, it is
+// unsupported.
+func (l *Layer) Own(samples iter.Seq2[Sample, error]) (fit Owned, err error) {
 	known := l.images
 	if known == nil {
 		return fit, fault.New(fault.Unsupported, "images", "it does not say on which image each shape "+
 			"lies: give the column with the path of the image as image, or a file for each image as pattern")
 	}
 	own := join.Of(known.names)
-	for uri, err := range uris {
+	for s, err := range samples {
 		if err != nil {
 			return fit, err
 		}
 		fit.Images++
-		path := withoutQuery(uri)
+		path := s.name()
 		if m, ok := known.names.Best(path, path); !ok || m.Several { // reading the image says so
-			fit.Unnamed = cmp.Or(fit.Unnamed, uri)
+			fit.Unnamed = cmp.Or(fit.Unnamed, s.URI)
 		} else {
 			own.Add(0, path, m)
 			fit.Named++
@@ -157,9 +176,9 @@ func withoutQuery(uri string) string {
 	return uri
 }
 
-// find returns the code of the path in the column that means an image.
-func (known *images) find(uri string) (code int32, err error) {
-	uri = withoutQuery(uri)
+// find returns the code of the path in the column that means the image of a sample.
+func (known *images) find(s Sample) (code int32, err error) {
+	uri := s.name()
 	m, ok := known.names.Best(uri, uri)
 	switch {
 	case !ok, known.near != nil && m.Near < known.near[m.Name]:

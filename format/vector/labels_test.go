@@ -343,7 +343,7 @@ func TestMemoryOfLabels(t *testing.T) {
 	if perBox := taken / int64(n); taken > charged || perBox > 160 || charged > 400*int64(n) {
 		t.Errorf("%d bytes a box of %d charged", perBox, charged/int64(n))
 	}
-	image, err := layer.OfImage("/data/images/000001.jpg")
+	image, err := layer.OfImage(Sample{URI: "/data/images/000001.jpg"})
 	if err != nil || len(image.Rows) != 20 || image.Rows[0] != 20 {
 		t.Error(image.Rows, err)
 	}
@@ -497,7 +497,7 @@ func FuzzLabels(f *testing.F) {
 			}
 			layer.Far()
 			if layer.Space != Ground {
-				_, _ = layer.OfImage("a/b.png")
+				_, _ = layer.OfImage(Sample{URI: "a/b.png"})
 			}
 		}
 	})

@@ -303,7 +303,7 @@ func TestOfImage(t *testing.T) {
 		"s3://bucket/a/1.tif": {0, 4}, "https://host/a/1.tif?sig=x/y": {0, 4},
 		"b/1.tif": {1}, "/c/b/1.tif": {1}, "1.tif": nil, "c/1.tif": nil, "2.tif": nil,
 	} {
-		image, err := l.OfImage(uri)
+		image, err := l.OfImage(Sample{URI: uri})
 		rows := image.Rows
 		kind := fault.Corrupt // several
 		if uri == "2.tif" {

@@ -40,6 +40,7 @@ type field struct {
 	said   sync.Map // a vector.Remark that the log has
 	// image returns what the dataset calls the image of a row; nil before Own.
 	image  func(ctx context.Context, row int64) (catalog.Value, error)
+	keys   map[int64]string // of the samples that the file names by their keys alone
 	beside elsewhere
 
 	// names are the classes that open found, sorted, if Vector.Classes has none.
@@ -175,25 +176,29 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 			return catalog.Value{Text: []byte(cell(row))}, nil
 		}
 	}
-	fit, err := v.one.layer.Own(func(yield func(string, error) bool) {
-		for i := range count {
-			row := i
-			if some != nil {
-				row = int64(some[i])
+	own := func() (vector.Owned, error) {
+		return v.one.layer.Own(func(yield func(vector.Sample, error) bool) {
+			for i := range count {
+				row := i
+				if some != nil {
+					row = int64(some[i])
+				}
+				path, err := v.pathOf(ctx, row)
+				if path == "" && err == nil {
+					continue
+				}
+				if first = cmp.Or(first, path); !yield(vector.Sample{Key: v.keys[row], URI: path}, err) {
+					return
+				}
 			}
-			value, err := v.image(ctx, row)
-			if err == nil {
-				err = ctx.Err()
-			}
-			if value.Null && err == nil {
-				continue
-			}
-			path := string(value.Text)
-			if first = cmp.Or(first, path); !yield(path, err) {
-				return
-			}
+		})
+	}
+	fit, err := own()
+	if err == nil && fit.Unnamed != "" && fit.Others > 0 {
+		if err = v.byKeys(ctx, t); err == nil && len(v.keys) > 0 {
+			fit, err = own()
 		}
-	})
+	}
 	switch {
 	case err != nil || fit.Images == 0:
 	case fit.Named == 0 && fit.Other != "":
@@ -454,4 +459,27 @@ func (v *field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
 func (v *field) tooLarge(row uint32, value any) error {
 	return fault.New(fault.Unsupported, "",
 		"shape %d has %v, which %s cannot hold: give another dtype", row, value, v.To)
+}
+
+// pathOf returns the path of the image of a row, "" of none.
+func (v *field) pathOf(ctx context.Context, row int64) (string, error) {
+	value, err := v.image(ctx, row)
+	return string(value.Text), cmp.Or(err, ctx.Err())
+}
+
+// byKeys sets the keys of the samples that the file of shapes names by these, and not by the paths of their images.
+func (v *field) byKeys(ctx context.Context, t *rows.Table) error {
+	return t.Keys(ctx, func(row int64, key string) error {
+		if !v.one.layer.Names(key) {
+			return nil
+		}
+		path, err := v.pathOf(ctx, row)
+		if err == nil && path != "" && !v.one.layer.Names(path) {
+			if v.keys == nil {
+				v.keys = map[int64]string{}
+			}
+			v.keys[row] = key
+		}
+		return err
+	})
 }

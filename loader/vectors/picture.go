@@ -138,7 +138,7 @@ func (v *field) inPixels(ctx context.Context, f *file, row int64, a *catalog.Ass
 			uri = string(value.Text)
 		}
 	}
-	image, err := f.layer.OfImage(uri)
+	image, err := f.layer.OfImage(vector.Sample{Key: v.keys[row], URI: uri})
 	if err != nil && !(v.Missing == spec.MissingEmpty && fault.KindOf(err) == fault.NotFound) {
 		return out, fault.WithFile(err, f.path)
 	}

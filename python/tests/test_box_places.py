@@ -545,3 +545,14 @@ def test_classes_of_several_words(root: Path) -> None:
     vector = Vector(pattern, box={"x0 y0 x1 y1": [0, 1, 2, 3]}, column=4, kind="boxes")
     with pytest.raises(chaski.Error, match="5 words, and the first line has 6"):
         got(root, vector)
+
+
+def test_an_image_is_named_by_the_number_of_a_column(tmp_path: Path) -> None:
+    for k in (1, 2):
+        rasters.write(tmp_path / f"{k}.png", np.full((1, 16, 16), k, np.uint8))
+    (tmp_path / "points.csv").write_text("1.png,3,4\n2.png,5,6\n")
+    vector = chaski.Vector(tmp_path / "points.csv", box={"x y": [1, 2]}, image=0, kind="boxes")
+    fields = {"image": chaski.Field(), "y": vector}
+    with chaski.load(tmp_path / "*.png", fields=fields, batch_size=2, shuffle=False) as run:
+        (batch,) = list(run)
+    assert [rows[:, :2].tolist() for rows in batch["y"].rows()] == [[[3, 4]], [[5, 6]]]

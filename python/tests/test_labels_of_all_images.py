@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -370,3 +372,43 @@ def test_images_of_a_part(tmp_path, part) -> None:
     assert [k for k, _ in got] == mine
     for k, rows_of in nonempty(got):
         np.testing.assert_allclose(rows_of, np.reshape(boxes[k], (-1, 4)))
+
+
+@pytest.mark.parametrize("source", ["files", "catalog"])
+def test_images_are_named_by_the_keys_of_samples(tmp_path: Path, source: str) -> None:
+    """A file of labels may name a sample by what {id}, or several names, stand for."""
+    boxes = {}
+    for scene in ("a", "b"):
+        for tile in (7, 12):
+            folder = tmp_path / "images" / scene
+            folder.mkdir(parents=True, exist_ok=True)
+            for band in ("VV", "VH"):
+                rasters.write(folder / f"{tile:03}_{band}.tif", np.zeros((1, 32, 32), np.uint8))
+            low = rng.integers(0, 15, 2)
+            boxes[f"{scene}/{tile:03}"] = [*low.tolist(), *(low + 9).tolist()]
+    (tmp_path / "boxes.csv").write_text(
+        "scene,tile,x0,y0,x1,y1\n"
+        + "".join(
+            f"{key.split('/')[0]},{int(key.split('/')[1])},{','.join(map(str, box))}\n"
+            for key, box in sorted(boxes.items(), key=lambda item: item[1])
+        )
+    )
+    patterns = {b: f"images/{{scene}}/{{tile}}_{b}.tif" for b in ("VV", "VH")}
+    form = {"x0 y0 x1 y1": ["x0", "y0", "x1", "y1"]}
+    root: Path = tmp_path
+    fields: dict = {"vv": chaski.Field(pattern=patterns["VV"])}
+    if source == "catalog":
+        root = tmp_path / "train.parquet"
+        line = ["index", "--field", f"vv={patterns['VV']}", "-o", str(root), str(tmp_path)]
+        subprocess.run([os.environ["CHASKI_BIN"], *line], check=True)
+        fields = {"vv": chaski.Field()}
+    fields["y"] = chaski.Vector(
+        tmp_path / "boxes.csv", box=form, image="{scene}/{tile:03}", kind="boxes"
+    )
+    fields |= {"scene": "scene", "tile": chaski.Field(column="tile", kind="text")}
+    with chaski.load(root, fields=fields, batch_size=4, shuffle=False) as run:
+        (batch,) = list(run)
+    keys = [f"{scene}/{tile}" for scene, tile in zip(batch["scene"], batch["tile"], strict=True)]
+    assert sorted(keys) == sorted(boxes)
+    for key, (found,) in zip(keys, batch["y"].rows(), strict=True):
+        np.testing.assert_allclose(found[:4], boxes[key], err_msg=key)

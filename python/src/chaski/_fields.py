@@ -83,11 +83,12 @@ class Vector(Argument):
         crs: the CRS of the coordinates: "EPSG:32630", or WKT; or "pixels" of the image, from its
             upper left corner, or "shares" of its width and height. Default: what the file or its
             format says.
-        image: the column with the path of the image that each shape lies on, or a path with the
-            column in braces: "pan_{ImageId}.tif". Shapes then are in pixels of it, from its upper
-            left corner, and images need no place on the ground. They are found by the last parts of
-            their paths; one that no row names is a bad sample. A row without a geometry names an
-            image without shapes. Default: none, shapes lie on the ground.
+        image: the column with the path of the image that each shape lies on, or what the sample is
+            called, or a path with the column in braces: "pan_{ImageId}.tif". Shapes then are in
+            pixels of it, from its upper left corner, and images need no place on the ground. They
+            are found by the last parts of their paths; one that no row names is a bad sample. A row
+            without a geometry names an image without shapes. Default: none, shapes lie on the
+            ground.
         pattern: finds a file for each image, in place of `path`: "labels/{id}.geojson". Its names
             are those of the pattern of a raster field, and the folder is one below the source, or
             another with "../". Files are read with their samples. They may also be VOC's XML, text
@@ -124,7 +125,7 @@ class Vector(Argument):
     classes: Sequence[str] | None = None
     dtype: DTypeLike | None = None
     crs: str | None = None
-    image: str | None = None
+    image: str | int | None = None
     pattern: str | None = None
     missing: Literal["error", "empty"] | None = None
     columns: Sequence[str | int] | None = None

@@ -327,6 +327,7 @@ def _placed(v: Vector, where: str) -> Vector:
         v,
         box=None if v.box is None else box,
         column=None if v.column is None else str(v.column),
+        image=None if v.image is None else str(v.image),
         columns=v.columns and [str(c) for c in v.columns],
         where=v.where and [(str(c), *rest) for c, *rest in v.where],
     )

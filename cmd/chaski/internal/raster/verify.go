@@ -94,6 +94,7 @@ func (f *verifyFlags) divided(ctx context.Context, env console.Env, paths []stri
 		return err
 	}
 	first := ""
+	work.Outcome = &first
 	err = f.shards.Do(ctx, work, func(s shards.Share, _ io.Writer) (any, error) {
 		part, err := verify.Files(ctx, files, int(s.First), int(s.Count), o)
 		if err != nil {

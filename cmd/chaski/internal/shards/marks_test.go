@@ -80,7 +80,10 @@ func TestMergeAgain(t *testing.T) {
 	testfile.Write(t, in, []byte("pixels"))
 	w := Work{Output: out, Settings: "a", Inputs: "b", Items: 1, Opener: &openers.Files{},
 		Files: func(context.Context, int64) ([]File, error) { return []File{{Name: in}}, nil }}
+	outcome := "a fault"
+	w.Outcome = &outcome
 	again := func() error {
+		outcome = ""
 		all, err := mergeOf(t, w, 1)
 		if err == nil && all != "" {
 			t.Errorf("it joined %q", all)
@@ -89,13 +92,14 @@ func TestMergeAgain(t *testing.T) {
 	}
 	write := func() {
 		t.Helper()
+		outcome = "a fault"
 		testfile.Write(t, out, []byte("report"))
 		shard(t, w, 0, 1)
 		if _, err := mergeOf(t, w, 1); err != nil {
 			t.Fatal(err)
 		}
-		if err := again(); err != nil {
-			t.Errorf("again: %v", err)
+		if err := again(); err != nil || outcome != "a fault" {
+			t.Errorf("again: %q, %v", outcome, err)
 		}
 	}
 	for _, change := range []func(){

@@ -22,6 +22,7 @@ type record struct {
 	Inputs   string `json:"inputs"`
 	Marks    string `json:"marks"`  // a hash of the marks of all inputs
 	Output   uint64 `json:"output"` // the mark of the output
+	Outcome  string `json:"outcome,omitempty"`
 }
 
 // maxRecord bounds OUTPUT.merged, in bytes: it has about 300.
@@ -54,6 +55,9 @@ func (d *dividedWork) tellMerged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if d.Outcome != nil {
+		made.Outcome = *d.Outcome
+	}
 	return console.FileError(d.mergedName(), durable.WriteFile(d.mergedName(), func(file *os.File) error {
 		return json.NewEncoder(file).Encode(made)
 	}))
@@ -74,5 +78,11 @@ func (d *dividedWork) merged(ctx context.Context) bool {
 		return false
 	}
 	made, err := d.recordOf(ctx)
-	return err == nil && made == said
+	if made.Outcome = said.Outcome; err != nil || made != said {
+		return false
+	}
+	if d.Outcome != nil {
+		*d.Outcome = said.Outcome
+	}
+	return true
 }

@@ -101,6 +101,9 @@ type Work struct {
 	// Files and Opener, if set, tell whether inputs are still what a part was made of.
 	Files  Files
 	Opener source.Opener
+	// Outcome, if set, is what the caller tells of the output beside it. A merge that is run again sets it to what it
+	// was.
+	Outcome *string
 	// Check, if set, returns an error if something that a part tells of is gone. The part then counts as absent.
 	Check func(ctx context.Context, p *Part) error
 }
@@ -153,7 +156,9 @@ func (w *Work) divided(count int) (*dividedWork, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(settings)
-	return &dividedWork{*w, count, hex.EncodeToString(sum[:]), newMarker(w)}, nil
+	made := &dividedWork{*w, count, hex.EncodeToString(sum[:]), newMarker(w)}
+	made.Version, _, _ = strings.Cut(w.Version, ", go") // machines of one job may differ
+	return made, nil
 }
 
 // dividedWork is work in a number of shards.

@@ -280,9 +280,9 @@ func (p *prober) shapes(rel string, images []*file) (named, shapes int) {
 	if images == nil {
 		return 1, layer.Len()
 	}
-	fit, err := layer.Own(func(yield func(string, error) bool) {
+	fit, err := layer.Own(func(yield func(vector.Sample, error) bool) {
 		for _, f := range images {
-			if !yield(f.path, nil) {
+			if !yield(vector.Sample{URI: f.path}, nil) {
 				return
 			}
 		}
