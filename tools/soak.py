@@ -165,7 +165,6 @@ class Rank:
                     self.data,
                     rank=self.rank,
                     world_size=RANKS,
-                    engine=chaski.Engine(retries=20),
                     **spec(shuffle=True),
                 )
             except chaski.UnavailableError:  # it is being started again
@@ -464,7 +463,6 @@ def history(number: int, context: Any, data: Path, folder: Path) -> dict[str, in
         "engine": chaski.Engine(
             prefetch=r.choice([1, 3, 6]),
             transport=r.choice(["auto", "grpc"]),
-            retries=100,
             timeout=60.0,
         ),
     }

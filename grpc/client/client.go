@@ -33,8 +33,11 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/dtype"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/crash"
 	"github.com/chaski-eo/chaski/loader/batch"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle/steps"
@@ -44,7 +47,7 @@ import (
 const (
 	DefaultMaxBatchBytes = 1 << 30
 	DefaultTimeout       = 2 * time.Minute
-	DefaultAttempts      = 8
+	DefaultPatience      = 5 * time.Minute
 	DefaultBackoff       = 100 * time.Millisecond
 	DefaultSilences      = 2
 )
@@ -67,14 +70,13 @@ type Options struct {
 	// was silent twice since its last answer, the caller gets the error. A deadline in the context of Open, Next, Info
 	// or Read covers all tries together. Default DefaultTimeout.
 	Timeout time.Duration
-	// Attempts is how often in a row a connection is made that breaks without a batch, before the error
-	// is given to the caller; of several servers, each. Default DefaultAttempts.
-	Attempts int
-	// Backoff is the pause before the second attempt; it doubles up to a hundredfold. Default
-	// DefaultBackoff.
+	// Patience is for how long all servers may refuse, or not be there, before a run ends. It counts from the last
+	// answer on, while batches are waited for. What waiting does not change, such as a token that no server takes, ends
+	// a run once every server has said so. Open asks each server once. Negative: none. Default DefaultPatience.
+	Patience time.Duration
+	// Backoff is how long a server rests that failed; it doubles up to a hundredfold while the server gives nothing.
+	// Default DefaultBackoff.
 	Backoff time.Duration
-	// OpenAttempts is Attempts for Open alone. Default Attempts.
-	OpenAttempts int
 	// Silences is how often in a row a server may say nothing for Timeout. Default 2: a machine that was stopped for a
 	// while, with its clock, is not the server's fault.
 	Silences int
@@ -94,8 +96,7 @@ func (o Options) withDefaults() Options {
 	o.Credentials = cmp.Or(o.Credentials, insecure.NewCredentials())
 	o.MaxBatchBytes = cmp.Or(o.MaxBatchBytes, DefaultMaxBatchBytes)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
-	o.Attempts = cmp.Or(o.Attempts, DefaultAttempts)
-	o.OpenAttempts = cmp.Or(o.OpenAttempts, o.Attempts)
+	o.Patience = cmp.Or(o.Patience, DefaultPatience)
 	o.Silences = cmp.Or(o.Silences, DefaultSilences)
 	o.Backoff = cmp.Or(o.Backoff, DefaultBackoff)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -106,10 +107,9 @@ func (o Options) validate() error {
 	if t := o.Transport; t != Auto && t != Shm && t != GRPC {
 		return fmt.Errorf("client: transport %q", t)
 	}
-	counts := min(o.Attempts, o.OpenAttempts, o.Silences) >= 1 && o.MaxBatchBytes >= 1 && o.Rows >= 0
-	if !counts || min(o.Timeout, o.Backoff) < 0 {
-		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d attempts, backoff %v",
-			o.MaxBatchBytes, o.Timeout, o.Attempts, o.Backoff)
+	if o.Silences < 1 || o.MaxBatchBytes < 1 || o.Rows < 0 || min(o.Timeout, o.Backoff) < 0 {
+		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d silences, backoff %v",
+			o.MaxBatchBytes, o.Timeout, o.Silences, o.Backoff)
 	}
 	return nil
 }
@@ -117,60 +117,59 @@ func (o Options) validate() error {
 // Client is a connection to a server, or to several that see the same data. It is safe for concurrent
 // use.
 type Client struct {
-	target  string
 	options Options
-	peers   []*peer
+	targets []string // as Dial was given them
+
+	mu     sync.Mutex
+	peers  []*peer       // the servers that there are, in the order of the targets and of the addresses of each
+	users  map[*peer]int // of each open connection how many lanes use it; also of servers that are gone
+	closed bool
 }
 
 // Dial makes a client of the servers at target: "unix:PATH", "HOST:PORT", "dns:HOST:PORT" for every address that the
-// name has now, or what else gRPC can resolve; several with commas between. It does not wait for the connections.
+// name has while a run goes on, or what else gRPC can resolve; several with commas between. It does not wait for the
+// connections.
 func Dial(target string, o Options) (*Client, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	client := &Client{target: target, options: o}
-	known := map[string]bool{}
-	for t := range strings.SplitSeq(target, ",") {
-		addresses, err := resolve(strings.TrimSpace(t))
-		if err != nil {
-			return nil, errors.Join(err, client.Close())
-		}
-		for _, address := range addresses {
-			if known[address.target] {
-				// Otherwise a server that is there twice would count as two.
-				continue
-			}
-			known[address.target] = true
-			p, err := dialPeer(address, o)
-			if err != nil {
-				return nil, errors.Join(err, client.Close())
-			}
-			client.peers = append(client.peers, p)
-		}
+	client := &Client{options: o, targets: strings.Split(target, ","), users: map[*peer]int{}}
+	if err := client.lookUp(context.Background()); err != nil {
+		return nil, errors.Join(err, client.Close())
 	}
 	return client, nil
 }
 
 // Close closes the connections. Loaders that still use them fail; batches stay valid until Release.
 func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
 	var err error
-	for _, p := range c.peers {
+	for p := range c.users {
 		err = errors.Join(err, p.close())
 	}
 	return err
 }
 
-// anyPeer returns the answer of the first server that can be reached.
-func anyPeer[T any](c *Client, ask func(*peer) (T, error)) (T, error) {
-	var out T
-	var err error
-	for _, p := range c.peers {
-		if out, err = ask(p); err == nil || final(err) {
-			break
+// servers returns the servers that there are.
+func (c *Client) servers() []*peer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.peers
+}
+
+// anyPeer returns the answer of the first server that gives one, or its error if that is about a file or the request.
+func anyPeer[T any](c *Client, ask func(*peer) (T, error)) (out T, err error) {
+	var errs []error
+	for _, p := range c.servers() {
+		if out, err = ask(p); err == nil || fault.KindOf(err) != 0 || status.Code(err) == codes.InvalidArgument {
+			return out, err
 		}
+		errs = append(errs, err)
 	}
-	return out, err
+	return out, allSaid(errs)
 }
 
 // Info describes a file as JSON (the type survey.FileInfo).
@@ -180,9 +179,10 @@ func (c *Client) Info(ctx context.Context, path string) ([]byte, error) {
 
 // Report returns what each server has counted about its ranks as JSON (report.ParseAll), in the order of the targets.
 func (c *Client) Report(ctx context.Context) ([][]byte, error) {
-	all, errs := make([][]byte, len(c.peers)), make([]error, len(c.peers))
+	peers := c.servers()
+	all, errs := make([][]byte, len(peers)), make([]error, len(peers))
 	var group sync.WaitGroup
-	for i, p := range c.peers {
+	for i, p := range peers {
 		group.Go(func() { all[i], errs[i] = p.report(ctx) })
 	}
 	group.Wait()
@@ -210,7 +210,7 @@ type Run struct {
 	batches     int64
 	prefetch    int
 	groups      *steps.Groups // of tickets; nil where they share nothing
-	places      []place       // by peer
+	places      map[*peer]place
 }
 
 // shape has the members of a spec that a client needs: which batches there are.
@@ -246,25 +246,15 @@ func (c *Client) Open(ctx context.Context, spec any) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{client: c, request: data, places: make([]place, len(c.peers))}
-	var replies []*chaskiv1.DescribeReply
-	first := -1
-	silent := 0
-	err = c.retry(ctx, c.options.OpenAttempts, func() error {
-		var err error
-		if replies, err = c.describe(ctx, data); status.Code(err) == codes.DeadlineExceeded {
-			if silent++; silent >= c.options.Silences && ctx.Err() == nil {
-				err = fmt.Errorf("%w: %w", errFinal, err)
-			}
-		}
-		first = slices.IndexFunc(replies, func(described *chaskiv1.DescribeReply) bool { return described != nil })
-		return err
-	})
-	if first < 0 {
+	run := &Run{client: c, request: data, places: map[*peer]place{}}
+	peers := c.servers()
+	replies, err := c.describe(ctx, peers, data)
+	if err != nil {
 		return nil, err
 	}
+	first := slices.IndexFunc(replies, func(described *chaskiv1.DescribeReply) bool { return described != nil })
 	if err := run.fill(replies[first]); err != nil {
-		return nil, c.peers[first].failed(fmt.Errorf("%w: %w", ErrProtocol, err))
+		return nil, peers[first].failed(fmt.Errorf("%w: %w", ErrProtocol, err))
 	}
 	// The caller's limit counts, because it is not part of the hash: the server may know the spec with another one.
 	own := shape{}
@@ -277,11 +267,11 @@ func (c *Client) Open(ctx context.Context, spec any) (*Run, error) {
 			continue
 		}
 		if described.GetSpecHash() != run.hash {
-			return nil, c.peers[i].failed(fmt.Errorf("%w than %s: fingerprints %s and %s, spec hashes %s and %s",
-				ErrChanged, c.peers[first].target, described.GetFingerprint(), run.fingerprint,
+			return nil, peers[i].failed(fmt.Errorf("%w than %s: fingerprints %s and %s, spec hashes %s and %s",
+				ErrChanged, peers[first].target, described.GetFingerprint(), run.fingerprint,
 				described.GetSpecHash(), run.hash))
 		}
-		run.places[i] = place{described.GetHandle(), described.GetShared(), described.GetPipe()}
+		run.places[peers[i]] = place{described.GetHandle(), described.GetShared(), described.GetPipe()}
 	}
 	return run, nil
 }
@@ -293,30 +283,31 @@ const (
 	graceFactor = 3
 )
 
-// describe asks all servers at the same time, so a stuck one does no harm if another answers. If none answers, it
-// returns the error of the first.
-func (c *Client) describe(ctx context.Context, spec []byte) ([]*chaskiv1.DescribeReply, error) {
+// describe asks all servers at the same time, so a stuck one does no harm if another answers.
+func (c *Client) describe(ctx context.Context, peers []*peer, spec []byte) ([]*chaskiv1.DescribeReply, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	replies, errs := make([]*chaskiv1.DescribeReply, len(c.peers)), make([]error, len(c.peers))
+	replies, errs := make([]*chaskiv1.DescribeReply, len(peers)), make([]error, len(peers))
 	var group sync.WaitGroup
 	begun := time.Now()
 	var first sync.Once
-	for i, p := range c.peers {
+	for i, p := range peers {
 		group.Go(func() {
-			if replies[i], errs[i] = p.describe(ctx, spec); errs[i] == nil {
-				first.Do(func() {
-					late := time.AfterFunc(graceLeast+graceFactor*time.Since(begun), cancel)
-					context.AfterFunc(ctx, func() { late.Stop() })
-				})
+			if replies[i], errs[i] = p.describe(ctx, spec); errs[i] != nil {
+				errs[i] = p.failed(errs[i])
+				return
 			}
+			first.Do(func() {
+				late := time.AfterFunc(graceLeast+graceFactor*time.Since(begun), cancel)
+				context.AfterFunc(ctx, func() { late.Stop() })
+			})
 		})
 	}
 	group.Wait()
 	if slices.Contains(errs, nil) {
 		return replies, nil
 	}
-	return replies, c.peers[0].failed(errs[0])
+	return nil, allSaid(errs)
 }
 
 // fill takes the description of a server. It checks the values that this side relies on.
@@ -449,50 +440,68 @@ const besideBytes = 1 + 8 + 8
 // maxRowBytes bounds the expected size of a row, so the size of a batch fits into an int64.
 const maxRowBytes = 1 << 40
 
-// retry calls f until it succeeds, fails for good, or has failed so often.
-func (c *Client) retry(ctx context.Context, attempts int, f func() error) error {
-	for attempt := 1; ; attempt++ {
-		err := f()
-		if err == nil || final(err) || attempt >= attempts {
-			return err
-		}
-		if c.pause(ctx, attempt) != nil {
-			return err
-		}
-	}
+// rest returns how long a server rests after so many failures in a row.
+func (o *Options) rest(failures int) time.Duration {
+	return o.Backoff * time.Duration(min(1<<min(failures-1, 10), 100))
 }
 
-// pause waits before the attempt that follows, or until ctx ends.
-func (c *Client) pause(ctx context.Context, attempt int) error {
-	timer := time.NewTimer(c.options.Backoff * time.Duration(min(1<<min(attempt-1, 10), 100)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// final reports whether trying again cannot help.
+// final reports whether the server would say the same again.
 func final(err error) bool {
-	if errors.Is(err, errFinal) || errors.Is(err, ErrNoShared) {
+	if errors.Is(err, errFinal) || errors.Is(err, ErrNoShared) || crash.Is(err) {
 		return true
 	}
 	answer, ok := status.FromError(err)
 	if !ok {
-		return false
+		kind := wire.KindOf(err) // of a ticket
+		return kind != "" && kind != wire.Unavailable && kind != wire.UnknownSpec
 	}
 	switch answer.Code() {
 	case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unimplemented, codes.DataLoss,
 		codes.FailedPrecondition, codes.Unauthenticated, codes.OutOfRange, codes.AlreadyExists:
 		return true
+	case codes.Internal:
+		// Without a fault it is of a connection that was cut within a message.
+		return len(answer.Details()) > 0
 	}
 	return false
 }
 
+// serversError is what each of several servers said.
+type serversError struct {
+	text string
+	errs []error // first those that waiting does not change, since they say more to a user
+}
+
+func (e *serversError) Error() string   { return e.text }
+func (e *serversError) Unwrap() []error { return e.errs }
+
+// allSaid returns the error of a request that every server refused; each of errs names its server.
+func allSaid(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, fault.Line(err))
+	}
+	order := slices.Clone(errs)
+	slices.SortStableFunc(order, func(a, b error) int {
+		switch fa, fb := final(a), final(b); {
+		case fa == fb:
+			return 0
+		case fa:
+			return -1
+		}
+		return 1
+	})
+	return &serversError{strings.Join(texts, "; "), order}
+}
+
 // errFinal marks errors of this side for which trying again cannot help.
 var errFinal = errors.New("this run cannot go on")
+
+// errClosed is of a client that was closed while a run went on.
+var errClosed error = finalError("the client is closed")
 
 // finalError is errFinal with its own message.
 type finalError string

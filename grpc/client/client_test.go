@@ -460,19 +460,20 @@ func next(t *testing.T, target string, o client.Options) (*batch.Batch, error) {
 	return l.Next(t.Context())
 }
 
-func TestAttemptsAreBounded(t *testing.T) {
+// TestNoPatience: without patience, the first failure of a server alone ends a run.
+func TestNoPatience(t *testing.T) {
 	l := &liar{stream: func(replyStream, *chaskiv1.Ticket) error {
 		return status.Error(codes.Unavailable, "not now")
 	}}
-	_, err := next(t, l.serve(t), client.Options{Attempts: 4})
-	if status.Code(err) != codes.Unavailable || l.streams.Load() != 4 {
-		t.Errorf("%v after %d attempts, want 4", err, l.streams.Load())
+	_, err := next(t, l.serve(t), client.Options{Patience: -1})
+	if status.Code(err) != codes.Unavailable || l.streams.Load() != 1 {
+		t.Errorf("%v after %d attempts, want 1", err, l.streams.Load())
 	}
 }
 
 func TestNobodyListens(t *testing.T) {
 	target := "unix:" + filepath.Join(t.TempDir(), "nobody")
-	_, err := next(t, target, client.Options{Attempts: 2})
+	_, err := next(t, target, client.Options{})
 	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), target) {
 		t.Error(err)
 	}
@@ -492,7 +493,7 @@ func TestDataChanged(t *testing.T) {
 	}
 }
 
-// TestUnknownSpecForEver: attempts are bounded if the server never knows the spec.
+// TestUnknownSpecForEver: patience bounds the attempts if the server never knows the spec.
 func TestUnknownSpecForEver(t *testing.T) {
 	l := &liar{stream: func(g replyStream, first *chaskiv1.Ticket) error {
 		return g.Send(&chaskiv1.StreamReply{
@@ -501,8 +502,8 @@ func TestUnknownSpecForEver(t *testing.T) {
 			},
 		})
 	}}
-	_, err := next(t, l.serve(t), client.Options{Attempts: 5})
-	if err == nil || l.streams.Load() != 5 || l.described.Load() != 5 {
+	_, err := next(t, l.serve(t), client.Options{Patience: 50 * time.Millisecond})
+	if err == nil || l.streams.Load() < 2 || l.described.Load() < l.streams.Load() {
 		t.Errorf("%v after %d streams and %d descriptions", err, l.streams.Load(), l.described.Load())
 	}
 }

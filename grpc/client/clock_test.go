@@ -1,10 +1,13 @@
 package client_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/loader"
@@ -32,6 +36,9 @@ type clocked struct {
 	streams       int            // that were opened
 	silent        int64          // it says nothing from this position on; 0: it never does so
 	mute          bool           // it describes nothing
+	// refuse returns the fault in place of the batch at a position, some time after the test began.
+	refuse func(since time.Duration, first int64) *chaskiv1.Fault
+	began  time.Time
 }
 
 const perBatch = 100 * time.Millisecond
@@ -70,6 +77,15 @@ func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chas
 			return nil
 		}
 		time.Sleep(perBatch)
+		if c.refuse != nil {
+			if f := c.refuse(time.Since(c.began), t.GetFirst()); f != nil {
+				f.Ticket = t.GetId()
+				if err := g.Send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}}); err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		p := encoded(t.GetEpoch(), t.GetFirst(), int(t.GetCount()))
 		if err := g.Send(part(&chaskiv1.Part{Ticket: t.GetId(), Total: uint64(len(p)), Data: p})); err != nil {
 			return err
@@ -98,7 +114,7 @@ func clockedRun(
 		var targets []string
 		for i := range servers {
 			name := fmt.Sprint("s", i)
-			c := &clocked{pool: 100, samples: int64(100 * pools), pools: map[int64]bool{}}
+			c := &clocked{pool: 100, samples: int64(100 * pools), pools: map[int64]bool{}, began: time.Now()}
 			change(c)
 			all = append(all, c)
 			l := bufconn.Listen(1 << 20)
@@ -111,7 +127,7 @@ func clockedRun(
 		dial := grpc.WithContextDialer(func(ctx context.Context, name string) (net.Conn, error) {
 			return listeners[name].DialContext(ctx)
 		})
-		co.Dial, co.Logger = []grpc.DialOption{dial}, quiet
+		co.Dial, co.Logger = []grpc.DialOption{dial}, cmp.Or(co.Logger, quiet)
 		c, cerr := client.Dial(strings.Join(targets, ","), co)
 		if cerr != nil {
 			t.Fatal(cerr)
@@ -136,6 +152,9 @@ func clockedRun(
 			if b, err = l.Next(t.Context()); err != nil {
 				break
 			}
+			if b.First != int64(10*got) {
+				t.Errorf("step %d is at position %d", got, b.First)
+			}
 			b.Release()
 		}
 		took = time.Since(begun)
@@ -154,7 +173,7 @@ func clockedRun(
 // asked, end it after about twice the timeout, and so do servers that do not even describe it. The
 // error names a server; one alone is asked twice.
 func TestSilenceIsBounded(t *testing.T) {
-	o := client.Options{Timeout: time.Minute, Attempts: 1000}
+	o := client.Options{Timeout: time.Minute}
 	for name, change := range map[string]func(*clocked){
 		"no batches":     func(c *clocked) { c.silent = 130 },
 		"no description": func(c *clocked) { c.mute = true },
@@ -188,6 +207,105 @@ func TestStalledServer(t *testing.T) {
 		})
 	if err != nil || stuck.tickets == 0 || all[1].tickets < 30 {
 		t.Errorf("%v after %d tickets to the server that stalls, %d to the other", err, stuck.tickets, all[1].tickets)
+	}
+}
+
+// faults are what servers say that are sick: all but "unavailable" is said at once where every server says it.
+var faults = []*chaskiv1.Fault{
+	{Kind: "unavailable", File: "s3://b/c", Message: "s3://b/c: 403 ExpiredToken"},
+	{Kind: "internal", Message: "panic: index out of range"},
+	{Kind: "access", Message: "the token is not known"},
+	{Kind: "limit", Part: "memory", Message: "memory: 99 bytes are needed at once"},
+	{Kind: "of the future", Message: "what this client does not know"},
+}
+
+// TestSickServer: a server that refuses every ticket rests for longer and longer, and the others give all batches.
+func TestSickServer(t *testing.T) {
+	for _, f := range faults {
+		var sick *clocked
+		took, all, err := clockedRun(t, 3, 30, client.Options{}, batch.LoaderOptions{}, func(c *clocked) {
+			if sick == nil {
+				sick = c
+				c.refuse = func(time.Duration, int64) *chaskiv1.Fault { return proto.CloneOf(f) }
+			}
+		})
+		// Rests of .1, .2, .4 s and so on: eight are more than 25 s.
+		if err != nil || sick.streams < 3 || sick.streams > 10 || took > 25*time.Second {
+			t.Errorf("%s: %v after %v, with %d streams of the sick server", f.GetKind(), err, took, sick.streams)
+		}
+		if n := all[1].tickets + all[2].tickets; n < 300 || n > 330 {
+			t.Errorf("%s: the others had %d tickets for 300 batches", f.GetKind(), n)
+		}
+	}
+}
+
+// TestAllServersRefuse: while all servers refuse for a minute, a run waits and then goes on in its order; the log has
+// one line of the wait, with what each server says. With less patience the run ends, and the error has the same.
+func TestAllServersRefuse(t *testing.T) {
+	const from, to = 5 * time.Second, 65 * time.Second
+	change := func(c *clocked) {
+		c.refuse = func(since time.Duration, _ int64) *chaskiv1.Fault {
+			if since < from || since > to {
+				return nil
+			}
+			return proto.CloneOf(faults[0])
+		}
+	}
+	for servers := 1; servers <= 3; servers++ {
+		var log bytes.Buffer
+		o := client.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		took, all, err := clockedRun(t, servers, 30, o, batch.LoaderOptions{}, change)
+		if err != nil || took < to || took > to+12*time.Second+30*time.Second {
+			t.Errorf("%d servers: %v after %v", servers, err, took)
+		}
+		if n := strings.Count(log.String(), "no server answers"); n != 1 {
+			t.Errorf("%d servers: %d lines:\n%s", servers, n, &log)
+		}
+		for i, c := range all {
+			if c.streams > 16 {
+				t.Errorf("server %d of %d was asked by %d streams", i, servers, c.streams)
+			}
+		}
+		o = client.Options{Patience: 30 * time.Second}
+		took, _, err = clockedRun(t, servers, 30, o, batch.LoaderOptions{}, change)
+		if err == nil || took < from+o.Patience || took > from+o.Patience+12*time.Second {
+			t.Errorf("%d servers: %v after %v", servers, err, took)
+			continue
+		}
+		for i := range servers {
+			said := fmt.Sprintf("chaski at passthrough:///s%d: s3://b/c: 403 ExpiredToken", i)
+			if !strings.Contains(err.Error(), said) {
+				t.Errorf("%d servers: %v", servers, err)
+			}
+		}
+	}
+}
+
+// TestAllServersRefuseForGood: what waiting does not change is said at once, in the turn of its ticket, after each
+// server was asked for it.
+func TestAllServersRefuseForGood(t *testing.T) {
+	for servers := 1; servers <= 3; servers++ {
+		for _, f := range faults[1:] {
+			asked := 0
+			took, _, err := clockedRun(t, servers, 6, client.Options{}, batch.LoaderOptions{}, func(c *clocked) {
+				c.refuse = func(_ time.Duration, first int64) *chaskiv1.Fault {
+					if first != 130 {
+						return nil
+					}
+					asked++
+					return proto.CloneOf(f)
+				}
+			})
+			if err == nil || took > 10*time.Second || asked < servers || asked > servers+2 {
+				t.Errorf("%s: %v of %d servers, asked %d times, after %v", f.GetKind(), err, servers, asked, took)
+				continue
+			}
+			for i := range servers {
+				if !strings.Contains(err.Error(), fmt.Sprintf("chaski at passthrough:///s%d: %s", i, f.GetMessage())) {
+					t.Errorf("%s of %d servers: %v", f.GetKind(), servers, err)
+				}
+			}
+		}
 	}
 }
 

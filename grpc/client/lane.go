@@ -28,11 +28,28 @@ type serverLane struct {
 	unsent chan struct{} // has one element when a request is not sent
 
 	up       bool // requests may be added
-	spent    bool // it has failed as often as it may
+	gone     bool // its server is not among those of the names any more
 	requests []*ticketRequest
 	sent     int       // of requests, from the first on, on this connection
 	heard    time.Time // when the server last said something, or had nothing to say
 	silent   int       // connections in a row that it let end by saying nothing
+	err      error     // of its last failure, with its name; nil after an answer
+	begun    time.Time // when the connection was begun, if it is there
+	rests    bool      // after a failure, and before the next connection
+}
+
+// hopes reports whether the lane may give something: it has not failed since its last answer, the connection after
+// that was begun before the end of patience, or it rests and will begin one by then. It needs the session's lock.
+func (l *serverLane) hopes(end time.Time) bool {
+	switch {
+	case l.silent >= l.peer.options.Silences:
+		return false
+	case l.err == nil:
+		return true
+	case l.rests:
+		return !final(l.err) && time.Now().Before(end)
+	}
+	return l.begun.Before(end)
 }
 
 // add has the lane ask for a request. It needs the session's lock.
@@ -50,32 +67,43 @@ func (l *serverLane) add(r *ticketRequest) {
 // work makes connections until the session ends.
 func (l *serverLane) work() {
 	s := l.s
-	for attempt := 1; ; attempt++ {
+	defer s.run.client.leave(l.peer)
+	failures := 0 // in a row
+	for again := l.place.handle == ""; ; again = true {
+		begun := time.Now()
+		s.mu.Lock()
+		l.begun, l.rests = begun, false
+		s.mu.Unlock()
 		var got bool
 		// Data from the server is decoded in it, so a panic is a fault of the server.
 		err := crash.Call(func() (err error) {
-			got, err = l.connection(attempt > 1 || l.place.handle == "")
+			got, err = l.connection(again)
 			return err
 		})
 		crash.Report(s.run.client.options.Logger, err)
 		if s.ctx.Err() != nil {
 			return
 		}
-		if got || errors.Is(err, io.EOF) && l.owesNothing() {
-			attempt = 1 // a server may end an idle stream; that is not a failure
+		if got && time.Since(begun) > l.peer.options.rest(max(failures, 1)) {
+			failures = 0
 		}
-		// One of several servers may lack data that the others have. Breaking the protocol always ends the
-		// session.
-		done := errors.Is(err, errFinal) || crash.Is(err) || len(s.lanes) == 1 && final(err)
-		if done || s.broken(l, attempt, err) {
-			s.fail(l.peer.failed(err))
+		if errors.Is(err, io.EOF) && l.owesNothing() {
+			failures, err = 0, nil // a server may end an idle stream; that is not a failure
+		}
+		// The server lives, and must describe the run: in a rest, a short epoch would end without it.
+		closed := failures == 0 && errors.Is(err, wire.ErrUnknownSpec)
+		if closed {
+			err = nil
+		}
+		if failures++; s.broken(l, failures, err) {
 			return
 		}
-		if attempt == 1 && errors.Is(err, wire.ErrUnknownSpec) {
-			// The server lives, and must describe the run: in a pause, a short epoch would end without it.
+		if closed {
 			continue
 		}
-		if s.run.client.pause(s.ctx, attempt) != nil {
+		select {
+		case <-time.After(l.peer.options.rest(failures)):
+		case <-s.ctx.Done():
 			return
 		}
 	}
@@ -90,6 +118,9 @@ func (l *serverLane) owesNothing() bool {
 // connection requests everything that the lane owes over one stream, and receives until the stream breaks.
 // It reports whether a batch came.
 func (l *serverLane) connection(again bool) (got bool, err error) {
+	if err := l.peer.usable(); err != nil {
+		return false, err
+	}
 	if again {
 		// The server may have been started anew, and must have the spec open before it knows tickets of it.
 		if err := l.describe(); err != nil {
@@ -140,7 +171,7 @@ func (l *serverLane) connection(again bool) (got bool, err error) {
 func (l *serverLane) begin() {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	l.up, l.spent, l.sent, l.heard = true, false, 0, time.Now()
+	l.up, l.sent, l.heard = true, 0, time.Now()
 	l.s.assign()
 }
 
@@ -282,17 +313,26 @@ func (l *serverLane) oldest() *ticketRequest {
 	return l.requests[0]
 }
 
-// fault returns the error that a fault ends the connection with. An unknown spec is not for
-// Next: the spec is described again. Others are, when the turn of their ticket comes.
+// fault returns the error that a fault ends the connection with. Those of the server are such: an unknown spec is
+// described again, and a sick server rests while others are asked. Others are for Next, when the turn of their ticket
+// comes.
 func (l *serverLane) fault(f *chaskiv1.Fault, want *ticketRequest) error {
 	if f.GetTicket() != want.id {
 		return fmt.Errorf("%w: fault of ticket %d, the next is %d", ErrProtocol, f.GetTicket(), want.id)
 	}
 	err := wire.FaultError(f)
-	if errors.Is(err, wire.ErrUnknownSpec) {
+	switch {
+	case errors.Is(err, wire.ErrUnknownSpec):
 		return err
+	case wire.OfServer(f):
+		var again bool
+		if again, err = l.s.refused(l, want, l.peer.failed(err)); again {
+			return err
+		}
+	default:
+		err = l.peer.failed(err)
 	}
-	l.s.answer(l, nil, l.peer.failed(err))
+	l.s.answer(l, nil, err)
 	return nil
 }
 
@@ -332,7 +372,7 @@ func (l *serverLane) finish(b *batch.Batch, want *ticketRequest) error {
 // session's lock.
 func (l *serverLane) done() *ticketRequest {
 	oldest := l.requests[0]
-	l.heard, l.silent = time.Now(), 0
+	l.heard, l.silent, l.err = time.Now(), 0, nil
 	l.requests = slices.Delete(l.requests, 0, 1)
 	l.sent--
 	return oldest

@@ -29,7 +29,7 @@ const (
 
 // peer is the connection to one server. It is safe for concurrent use.
 type peer struct {
-	target    string
+	serverAddress
 	authority string // what a certificate is of
 	options   Options
 	conn      *grpc.ClientConn
@@ -74,7 +74,7 @@ func dialPeer(at serverAddress, o Options) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chaski at %s: %w", target, err)
 	}
-	return &peer{target: target, authority: cmp.Or(at.name, target), options: o, conn: conn,
+	return &peer{serverAddress: at, authority: cmp.Or(at.name, target), options: o, conn: conn,
 		stub: chaskiv1.NewChaskiClient(conn)}, nil
 }
 
@@ -87,6 +87,16 @@ func (p *peer) close() error {
 		p.leases = nil
 	}
 	return p.conn.Close()
+}
+
+// usable returns the error of a connection after the client was closed.
+func (p *peer) usable() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errClosed
+	}
+	return nil
 }
 
 // failed adds the name of the server to an error, and restores the fault in its status.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,8 +41,11 @@ type host struct {
 	done   chan struct{}
 }
 
-func newHost(t *testing.T) *host {
-	h := &host{t: t, path: filepath.Join(t.TempDir(), "s")}
+func newHost(t *testing.T) *host { return newHostAt(t, filepath.Join(t.TempDir(), "s")) }
+
+// newHostAt returns a host at a path, or at an IP address and a port, which may be 0.
+func newHostAt(t *testing.T, path string) *host {
+	h := &host{t: t, path: path}
 	hash := "h"
 	h.hash.Store(&hash)
 	h.start()
@@ -54,12 +58,17 @@ func (h *host) target() string { return "unix:" + h.path }
 func (h *host) start() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_ = os.Remove(h.path)
-	l, err := net.Listen("unix", h.path)
+	network := "tcp"
+	if filepath.IsAbs(h.path) {
+		network = "unix"
+		_ = os.Remove(h.path)
+	}
+	l, err := net.Listen(network, h.path)
 	if err != nil {
 		h.t.Error(err)
 		return
 	}
+	h.path = l.Addr().String()
 	h.server, h.done = grpc.NewServer(grpc.WaitForHandlers(true)), make(chan struct{})
 	chaskiv1.RegisterChaskiServer(h.server, h)
 	go func(g *grpc.Server, done chan struct{}) {
@@ -125,8 +134,9 @@ func hosts(t *testing.T, n int) ([]*host, string) {
 	return all, strings.Join(targets, ",")
 }
 
-// iterate iterates over epochs of ten steps, checks their order, and calls at before every step.
-func iterate(t *testing.T, target string, o client.Options, epochs uint64, at func(step int)) error {
+// iterate iterates over epochs of ten steps, checks their order, and calls at before every step,
+// which may end it.
+func iterate(t *testing.T, target string, o client.Options, epochs uint64, at func(step int) bool) error {
 	t.Helper()
 	r, err := dial(t, target, o).Open(t.Context(), loader.Spec{Source: "x", BatchSize: 10})
 	if err != nil {
@@ -139,8 +149,8 @@ func iterate(t *testing.T, target string, o client.Options, epochs uint64, at fu
 	defer l.Close()
 	i := 0
 	for ; ; i++ {
-		if at != nil {
-			at(i)
+		if at != nil && !at(i) {
+			return errEnough
 		}
 		b, err := l.Next(t.Context())
 		if errors.Is(err, io.EOF) {
@@ -165,15 +175,16 @@ func TestServersDieAndReturn(t *testing.T) {
 	three, target := hosts(t, 3)
 	rng := rand.New(rand.NewPCG(1, 2))
 	var down *host
-	err := iterate(t, target, client.Options{Attempts: 1000}, 60, func(step int) {
+	err := iterate(t, target, client.Options{}, 60, func(step int) bool {
 		if step%7 != 3 {
-			return
+			return true
 		}
 		if down != nil {
 			down.start()
 		}
 		down = three[rng.IntN(3)]
 		down.stop()
+		return true
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -183,14 +194,17 @@ func TestServersDieAndReturn(t *testing.T) {
 
 func TestServersAllDie(t *testing.T) {
 	two, target := hosts(t, 2)
-	err := iterate(t, target, client.Options{Attempts: 3}, 10, func(step int) {
+	err := iterate(t, target, client.Options{Patience: 300 * time.Millisecond}, 10, func(step int) bool {
 		if step == 20 {
 			two[0].stop()
 			two[1].stop()
 		}
+		return true
 	})
-	if err == nil || !strings.Contains(err.Error(), "unix:") {
-		t.Error(err)
+	for _, h := range two {
+		if err == nil || !strings.Contains(err.Error(), h.target()) {
+			t.Error(err)
+		}
 	}
 	two[0].start()
 	two[1].start()
@@ -211,10 +225,11 @@ func TestSilentDescription(t *testing.T) {
 	two, target := hosts(t, 2)
 	two[0].silent.Store(true)
 	start := time.Now()
-	err := iterate(t, target, client.Options{Timeout: time.Hour}, 3, func(step int) {
+	err := iterate(t, target, client.Options{Timeout: time.Hour}, 3, func(step int) bool {
 		if step == 0 && time.Since(start) > 10*time.Minute {
 			t.Errorf("the run began after %v", time.Since(start))
 		}
+		return true
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +238,7 @@ func TestSilentDescription(t *testing.T) {
 		t.Errorf("%d tickets for a server that has not described the run", n)
 	}
 	two[1].silent.Store(true)
-	if err := iterate(t, target, client.Options{Timeout: 100 * time.Millisecond, Attempts: 2}, 1, nil); err == nil {
+	if err := iterate(t, target, client.Options{Timeout: 100 * time.Millisecond}, 1, nil); err == nil {
 		t.Error("a run that nobody describes")
 	}
 }
@@ -231,7 +246,7 @@ func TestSilentDescription(t *testing.T) {
 // TestClosedClient: a loader that outlives its client fails and leaves nothing behind.
 func TestClosedClient(t *testing.T) {
 	_, target := hosts(t, 2)
-	c, err := client.Dial(target, client.Options{Attempts: 2, Backoff: time.Millisecond, Logger: quiet})
+	c, err := client.Dial(target, client.Options{Backoff: time.Millisecond, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,11 +272,13 @@ func TestClosedClient(t *testing.T) {
 // faster.
 func TestFaultComesInTurn(t *testing.T) {
 	two, target := hosts(t, 2)
+	var seen atomic.Int64
 	for _, h := range two {
 		h.fault = func(first int64) *chaskiv1.Fault {
 			if first != 70 {
 				return nil
 			}
+			seen.Add(1)
 			return &chaskiv1.Fault{Kind: "corrupt", File: "a.tif", Message: "a.tif: tile 3: corrupt"}
 		}
 	}
@@ -269,14 +286,86 @@ func TestFaultComesInTurn(t *testing.T) {
 	if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "step 7:") {
 		t.Error(err)
 	}
+	if seen.Load() != 1 {
+		t.Errorf("%d servers were asked for a broken file", seen.Load())
+	}
 }
+
+// TestServersOfANameMove: a run goes on while all servers of a name are replaced, one after the other, and the new ones
+// get work without a failure of the old ones.
+func TestServersOfANameMove(t *testing.T) {
+	var mu sync.Mutex
+	var ips []string
+	lookUp := func(_ context.Context, host string) ([]string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(ips) == 0 {
+			return nil, fmt.Errorf("%s: no such host", host)
+		}
+		return slices.Clone(ips), nil
+	}
+	defer client.SetLookUp(lookUp, 10*time.Millisecond)()
+	now := func(all ...string) {
+		mu.Lock()
+		defer mu.Unlock()
+		ips = all
+	}
+	// Addresses of one port: of systems that have but one loopback address there is no test.
+	first := newHostAt(t, "127.0.0.1:0")
+	port := first.path[strings.LastIndexByte(first.path, ':'):]
+	if l, err := net.Listen("tcp", "127.0.0.2:0"); err != nil {
+		t.Skip(err)
+	} else {
+		l.Close()
+	}
+	all := []*host{first}
+	for i := 2; i <= 4; i++ {
+		all = append(all, newHostAt(t, fmt.Sprintf("127.0.0.%d%s", i, port)))
+	}
+	ip := func(h *host) string { return strings.TrimSuffix(h.path, port) }
+	now(ip(all[0]), ip(all[1]))
+	begun := time.Now()
+	stage := 0
+	err := iterate(t, "dns:servers.invalid"+port, client.Options{}, 1<<40, func(int) bool {
+		if time.Since(begun) > 10*time.Minute {
+			t.Fatalf("stage %d does not end", stage)
+		}
+		time.Sleep(time.Millisecond)
+		switch {
+		case stage == 0 && all[0].tickets.Load() > 0 && all[1].tickets.Load() > 0:
+			now(ip(all[0]), ip(all[1]), ip(all[2])) // it joins, and nobody leaves
+			stage++
+		case stage == 1 && all[2].tickets.Load() > 0:
+			now(ip(all[2]), ip(all[3]))
+			all[0].stop()
+			all[1].stop()
+			stage++
+		case stage == 2 && all[3].tickets.Load() > 0:
+			now() // names cannot be looked up for a while: the servers stay
+			all[2].stop()
+			all[2].start()
+			all[2].tickets.Store(0)
+			stage++
+		case stage == 3 && all[2].tickets.Load() > 0:
+			return false
+		}
+		return true
+	})
+	if !errors.Is(err, errEnough) {
+		t.Errorf("at stage %d: %v", stage, err)
+	}
+	all[0].start()
+	all[1].start()
+}
+
+var errEnough = errors.New("enough")
 
 // TestServersOfOtherData: servers with other data are refused, at once and when one comes back.
 func TestServersOfOtherData(t *testing.T) {
 	other := "other"
 	two, target := hosts(t, 2)
 	start := time.Now()
-	err := iterate(t, target, client.Options{Attempts: 100}, 1<<40, func(step int) {
+	err := iterate(t, target, client.Options{}, 1<<40, func(step int) bool {
 		if time.Since(start) > 10*time.Minute {
 			t.Fatal("the server with other data is not noticed")
 		}
@@ -286,6 +375,7 @@ func TestServersOfOtherData(t *testing.T) {
 			two[1].start()
 		}
 		time.Sleep(time.Millisecond)
+		return true
 	})
 	if err == nil || !strings.Contains(err.Error(), "other data now") ||
 		!strings.Contains(err.Error(), two[1].target()) {

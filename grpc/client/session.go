@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -32,9 +33,12 @@ type session struct {
 	cancel  context.CancelFunc
 	group   sync.WaitGroup    // the session's goroutines
 	out     chan ticketResult // has room for all requested batches and the error
-	lanes   []*serverLane
+	broke   chan struct{}     // has one element when a server has failed since names were looked up
 
 	mu        sync.Mutex
+	lanes     []*serverLane
+	answered  time.Time        // when a server last gave something, or nothing was waited for
+	refuses   bool             // no server has given anything since a line in the log that says so
 	queue     []queued         // tickets that are not requested yet
 	bytes     int64            // of the largest batch, first an estimate
 	last      uint64           // id of the last ticket
@@ -60,6 +64,8 @@ type ticketRequest struct {
 	done   bool
 	batch  *batch.Batch // if done, this or
 	err    error
+	// What servers said that refused it by a fault of their own.
+	refusals map[*serverLane]error
 }
 
 // queued is a ticket that is not requested yet.
@@ -85,20 +91,69 @@ type ticketResult struct {
 func newSession(r *Run, o TicketOptions) *session {
 	made := &session{
 		run: r, options: o,
-		out: make(chan ticketResult, r.maxOpen(o.Prefetch)+1), // and the error
+		out:   make(chan ticketResult, r.maxOpen(o.Prefetch)+1), // and the error
+		broke: make(chan struct{}, 1), answered: time.Now(),
 	}
 	made.ctx, made.cancel = context.WithCancel(context.Background())
-	for i, server := range r.client.peers {
-		made.lanes = append(made.lanes, &serverLane{
-			s: made, peer: server, place: r.places[i],
-			// A lane is up if its server has described the run.
-			up: r.places[i].handle != "", unsent: make(chan struct{}, 1),
-		})
-	}
-	for _, l := range made.lanes {
-		made.group.Go(l.work)
+	made.meet()
+	if r.client.named() {
+		made.group.Go(made.follow)
 	}
 	return made
+}
+
+// meet makes a lane for each server that has none. One of a server that is gone stays as long as it works.
+func (s *session) meet() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var known []*peer
+	for _, l := range s.lanes {
+		known = append(known, l.peer)
+	}
+	all, joined := s.run.client.enter(known)
+	for _, l := range s.lanes {
+		l.gone = !slices.Contains(all, l.peer)
+	}
+	for _, server := range joined {
+		at := s.run.places[server]
+		// A lane is up if its server has described the run.
+		l := &serverLane{s: s, peer: server, place: at, up: at.handle != "", unsent: make(chan struct{}, 1)}
+		s.lanes = append(s.lanes, l)
+		s.group.Go(l.work)
+	}
+	slices.SortFunc(s.lanes, func(a, b *serverLane) int { // as all ranks number them
+		return cmp.Or(cmp.Compare(a.peer.argument, b.peer.argument), cmp.Compare(a.peer.target, b.peer.target))
+	})
+	s.assign()
+}
+
+// follow looks names up until the session ends: now and then, and when a server fails.
+func (s *session) follow() {
+	for {
+		if err := s.run.client.lookUp(s.ctx); err != nil && s.ctx.Err() == nil {
+			s.run.client.options.Logger.Info("the servers stay as they are", "error", fault.Line(err))
+		}
+		s.meet()
+		if !s.sleep(lookLeast) {
+			return
+		}
+		select {
+		case <-s.broke:
+		case <-time.After(lookEvery):
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// sleep reports false if the session ends meanwhile.
+func (s *session) sleep(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
 }
 
 // advance records that Next, which was called at a time, has a batch, and requests the next one in its place.
@@ -221,16 +276,16 @@ func (s *session) assign() {
 	s.waiting = left
 }
 
-// choose returns the lane for a request, or nil if none is up: the lane of its group if it is up, else one that owes
-// the fewest batches. It needs the lock.
+// choose returns the lane for a request, or nil if none is up: one whose server has not refused it, if there is one; of
+// these the lane of its group, else one that owes the fewest batches. It needs the lock.
 func (s *session) choose(r *ticketRequest) *serverLane {
 	var best *serverLane
 	var bestRank uint64
-	if home := s.lanes[r.turn%uint64(len(s.lanes))]; r.group >= 0 && home.up {
+	if home := s.lanes[r.turn%uint64(len(s.lanes))]; r.group >= 0 && home.up && r.refusals[home] == nil {
 		return home
 	}
 	for i, lane := range s.lanes {
-		if !lane.up {
+		if !lane.up || best != nil && r.refusals[best] == nil && r.refusals[lane] != nil {
 			continue
 		}
 		// The server with the highest hash takes the group: when one leaves, only its groups move.
@@ -239,7 +294,7 @@ func (s *session) choose(r *ticketRequest) *serverLane {
 			turn := (uint64(i) + r.id) % uint64(len(s.lanes))
 			rank = uint64(math.MaxUint32-len(lane.requests))<<32 | turn
 		}
-		if best == nil || rank > bestRank {
+		if best == nil || rank > bestRank || r.refusals[best] != nil && r.refusals[lane] == nil {
 			best, bestRank = lane, rank
 		}
 	}
@@ -251,6 +306,11 @@ func (s *session) answer(l *serverLane, b *batch.Batch, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	request := l.done()
+	if s.refuses {
+		s.run.client.options.Logger.Warn("a server answers, and the run goes on", "server", l.peer.target, "after",
+			time.Since(s.answered).Round(time.Millisecond))
+	}
+	s.answered, s.refuses = time.Now(), false
 	defer s.assign() // the lane has room
 	if s.hasFailed {
 		if b != nil {
@@ -267,40 +327,95 @@ func (s *session) answer(l *serverLane, b *batch.Batch, err error) {
 	}
 }
 
-// fail ends the session with an error.
-func (s *session) fail(err error) {
+// refused takes the fault of a server in place of a batch, and reports whether the request is asked again: of another
+// server or, if waiting may help, of the same. Otherwise it returns what all servers said.
+func (s *session) refused(l *serverLane, r *ticketRequest, err error) (again bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r.refusals == nil {
+		r.refusals = map[*serverLane]error{}
+	}
+	r.refusals[l] = err
+	var errs []error
+	for _, other := range s.lanes {
+		said := r.refusals[other]
+		if said == nil {
+			return true, err
+		}
+		again = again || !final(said)
+		errs = append(errs, said)
+	}
+	if again {
+		clear(r.refusals)
+		return true, err
+	}
+	return false, allSaid(errs)
+}
+
+// fail ends the session with an error. It needs the lock.
+func (s *session) fail(err error) {
 	if !s.hasFailed {
 		s.hasFailed = true
 		s.out <- ticketResult{err: err, isFinal: true}
 	}
 }
 
-// broken takes a lane out of use and gives its requests to others. It reports whether all lanes have failed as often
-// as they may. Lanes need not be down at the same time for that: a server that accepts connections and stays silent is
-// up most of the time.
-func (s *session) broken(l *serverLane, attempt int, err error) (lost bool) {
+// broken takes a lane out of use and gives its requests to others; err is nil if the server is well. It reports whether
+// the lane has ended: with the session, which no server can go on with, or because its server is gone.
+func (s *session) broken(l *serverLane, failures int, err error) (ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.up, l.spent = false, attempt >= s.run.client.options.Attempts
-	if errors.Is(err, ErrSilent) || status.Code(err) == codes.DeadlineExceeded {
-		l.silent++
-	}
+	l.up, l.rests = false, true
 	s.waiting = append(s.waiting, l.requests...) // for other servers
 	l.requests = nil
 	// In the order of the steps, because Next waits for the first one.
 	slices.SortFunc(s.waiting, func(a, b *ticketRequest) int { return int(a.id) - int(b.id) })
-	lost = true
+	defer s.assign()
+	if err == nil {
+		return false
+	}
+	if errors.Is(err, ErrSilent) || status.Code(err) == codes.DeadlineExceeded {
+		l.silent++
+	}
+	l.err = l.peer.failed(err)
+	select {
+	case s.broke <- struct{}{}:
+	default:
+	}
+	if errors.Is(err, ErrChanged) {
+		s.fail(l.err)
+		return true
+	}
+	if l.gone {
+		s.lanes = slices.DeleteFunc(s.lanes, func(other *serverLane) bool { return other == l })
+		return true
+	}
+	owed := len(s.waiting) > 0
+	var errs []error
 	for _, other := range s.lanes {
-		lost = lost && (!other.up && other.spent || other.silent >= s.run.client.options.Silences)
+		owed = owed || len(other.requests) > 0
+		if other.err != nil {
+			errs = append(errs, other.err)
+		}
 	}
-	s.assign()
-	if !lost {
-		s.run.client.options.Logger.Info("connection to chaski is made again", "server", l.peer.target, "attempt",
-			attempt, "error", fault.Line(err))
+	if !owed {
+		s.answered = time.Now()
 	}
-	return lost
+	patience := max(l.peer.options.Patience, 0)
+	end := s.answered.Add(patience)
+	if !slices.ContainsFunc(s.lanes, func(other *serverLane) bool { return other.hopes(end) }) {
+		s.fail(allSaid(errs))
+		return true
+	}
+	log := s.run.client.options.Logger
+	switch {
+	case owed && len(errs) == len(s.lanes) && !s.refuses:
+		s.refuses = true
+		log.Warn("no server answers, and the run waits", "patience", patience, "error", fault.Line(allSaid(errs)))
+	case failures == 1 && len(errs) < len(s.lanes):
+		log.Info("a server fails and rests, others are asked", "server", l.peer.target, "error", fault.Line(err))
+	}
+	return false
 }
 
 // close ends the session and releases what Next did not take.

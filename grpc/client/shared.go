@@ -267,7 +267,7 @@ func (p *peer) leaseSocket(d *chaskiv1.Shared) (*leaseConn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, fmt.Errorf("%w: the client is closed", errFinal)
+		return nil, errClosed
 	}
 	if p.leases != nil && p.leases.usable(d.GetToken()) {
 		return p.leases, nil

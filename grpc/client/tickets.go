@@ -56,7 +56,7 @@ func (o TicketOptions) withDefaults(r *Run) (TicketOptions, error) {
 
 // maxOpen returns how many tickets may be open at a time.
 func (r *Run) maxOpen(prefetch int) int {
-	if len(r.client.peers) > 1 {
+	if r.client.named() || len(r.client.servers()) > 1 {
 		// Tickets beyond prefetch are open so that each server has a group of them.
 		return maxPrefetch
 	}

@@ -92,7 +92,7 @@ func trusting(t *testing.T, a *pki.Authority, own *pki.Pair) credentials.Transpo
 // dial connects to the server with a token (empty: none), trusting an authority (nil: none, in plain text).
 func (g *guardedServer) dial(t *testing.T, token string, a *pki.Authority, own *pki.Pair) *client.Client {
 	t.Helper()
-	o := client.Options{Logger: quiet, Backoff: time.Millisecond, Timeout: 5 * time.Minute, Attempts: 1}
+	o := client.Options{Logger: quiet, Backoff: time.Millisecond, Timeout: 5 * time.Minute, Patience: -1}
 	if a != nil {
 		o.Credentials = trusting(t, a, own)
 	}

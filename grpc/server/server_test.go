@@ -607,7 +607,7 @@ func TestServerRestart(t *testing.T) {
 	h := &house{samples: 200, elems: 5000}
 	s := start(t, listen(), Options{Open: h.Open, PartBytes: 1 << 12})
 	c, err := client.Dial("unix:"+path, client.Options{
-		Logger: quiet, Backoff: 5 * time.Millisecond, Attempts: 20, Timeout: 5 * time.Minute,
+		Logger: quiet, Backoff: 5 * time.Millisecond, Timeout: 5 * time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -83,10 +83,9 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 	options := client.Options{
 		MaxBatchBytes: u.GetMaxBatchBytes(),
 		Timeout:       time.Duration(u.GetTimeoutSeconds() * float64(time.Second)),
-		Attempts:      int(u.GetRetries()) + 1,
-		// One attempt, since the user who starts a run wants to know at once that no server answers.
-		OpenAttempts: 1,
-		Logger:       o.Logger,
+		// Here 0 means none, there it means the default. 2^32 s, which are 136 years, fit into a Duration.
+		Patience: cmp.Or(time.Duration(min(u.GetPatienceSeconds(), 1<<32)*float64(time.Second)), -1),
+		Logger:   o.Logger,
 	}
 	if len(u.GetTargets()) == 1 && !strings.HasPrefix(u.GetTargets()[0], "dns:") {
 		// There is no other server, so a second try would only make the user wait twice as long.
@@ -173,8 +172,8 @@ func (s sequence) Next(ctx context.Context) (*batch.Batch, error) {
 	return batch, err
 }
 
-// classify gives an error about the servers the kind by which clients recognise it. It leaves errors that a server
-// sent unchanged.
+// classify gives an error about the servers the kind by which clients recognise it. It leaves faults of files and
+// samples that a server sent unchanged.
 func classify(err error) error {
 	code := status.Code(err)
 	var st interface{ GRPCStatus() *status.Status }
@@ -195,7 +194,7 @@ func classify(err error) error {
 		// The server's own words are enough, since the user wrote the spec and not the address.
 		return wire.Remote(wire.Spec, wire.Cause(err))
 	case wire.IsRemote(err) && code != codes.Unavailable: // a server that stops says so as a fault, too
-		return err
+		return wire.Named(err)
 	case code == codes.Unavailable, code == codes.Canceled, errors.Is(err, client.ErrNoShared):
 		kind = wire.Unavailable
 	case code == codes.Unimplemented:

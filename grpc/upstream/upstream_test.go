@@ -138,7 +138,8 @@ func open(t *testing.T, s loader.Spec, o loader.Options, u *chaskiv1.Upstream) s
 
 func to(targets ...string) *chaskiv1.Upstream {
 	return &chaskiv1.Upstream{
-		Targets: targets, TimeoutSeconds: 20, Retries: 2, Prefetch: 2, PrefetchBytes: 1 << 20, MaxBatchBytes: 1 << 24,
+		Targets: targets, TimeoutSeconds: 20, PatienceSeconds: 0.3, Prefetch: 2, PrefetchBytes: 1 << 20,
+		MaxBatchBytes: 1 << 24,
 	}
 }
 
@@ -359,7 +360,7 @@ func TestServerWithoutSharedMemoryIsLeftOut(t *testing.T) {
 		{[]string{without, without + "/../s"}, "unavailable"},
 	} {
 		u := to(c.targets...)
-		u.Transport, u.Retries = "shm", 1
+		u.Transport = "shm"
 		s := spec(t)
 		e := open(t, s, loader.Options{}, u)
 		b, err := first(t, e, s.BatchSize)

@@ -223,9 +223,9 @@ def test_mutual_tls(binary, tmp_path):
                 first(where, credentials=trust)
             for wrong in (chaski.tls(one), chaski.tls(two, one, key)):
                 with pytest.raises(chaski.UnavailableError):
-                    first(where, credentials=wrong, token=made, retries=0)
+                    first(where, credentials=wrong, token=made, patience=0)
             with pytest.raises(chaski.UnavailableError):
-                first(where, token=made, retries=0)
+                first(where, token=made, patience=0)
         # The block of docs/operations.md, with the files and the server of this test.
         (block,) = blocks("docs/operations.md")
         (tmp_path / "token").write_text(made)

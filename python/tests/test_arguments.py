@@ -66,7 +66,7 @@ def test_few_arguments():
         ({"shuffle": None}, chaski.SpecError, "shuffle is None"),
         ({"last": None}, chaski.SpecError, "last is None"),
         ({"rows": chaski.Rows(missing=None)}, chaski.SpecError, "missing is None"),
-        ({"engine": chaski.Engine(retries=3)}, chaski.SpecError, "retries is 3: load has no use"),
+        ({"engine": chaski.Engine(patience=3)}, chaski.SpecError, "patience is 3: load has no use"),
         (
             {"engine": chaski.Engine(share="no")},
             chaski.SpecError,

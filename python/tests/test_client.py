@@ -114,7 +114,7 @@ def test_nothing_comes_after_the_last_epoch(fake):
 def test_a_stream_that_ended_between_epochs(fake):
     """Its batches are asked for again, and it counts as no failure."""
     engine = FakeEngine(samples=10)
-    with connect(fake(engine), prefetch=2, retries=0) as loader:
+    with connect(fake(engine), prefetch=2, patience=0) as loader:
         for _ in range(2):
             list(loader)
         if way == "plain":
@@ -475,7 +475,7 @@ def test_faults(fake, kind):
     def answer(t, e):
         return fault if t.first == 4 and broken[0] else image_batch(t, e.samples)
 
-    with connect(fake(FakeEngine(answer=answer))) as loader:
+    with connect(fake(FakeEngine(answer=answer)), patience=0) as loader:
         seen = []
         with pytest.raises(KINDS[kind], match="a.tif") as e:
             for b in loader:
@@ -645,7 +645,7 @@ def test_an_engine_that_has_closed_a_dataset(fake):
 def test_unknown_spec_for_ever_ends(fake):
     engine = FakeEngine(hash="cafe")
     engine.known = type("Never", (set,), {"add": lambda *_: None})()
-    with connect(fake(engine), retries=2) as loader:
+    with connect(fake(engine), patience=0.2) as loader:
         with pytest.raises(chaski.Error, match=r"\?"):
             list(loader)
     assert len(engine.describes) == 3
@@ -673,7 +673,7 @@ def test_broken_connection_is_opened_again(fake):
         return image_batch(t, e.samples)
 
     engine = FakeEngine(samples=40, answer=answer)
-    with connect(fake(engine), retries=1) as loader:
+    with connect(fake(engine)) as loader:
         assert positions(loader) == list(range(40))
     assert failures[0] == 3 and engine.streams == 4
 
@@ -681,7 +681,7 @@ def test_broken_connection_is_opened_again(fake):
 def test_server_that_restarts(fake):
     engine = FakeEngine(samples=40)
     server, port = serve(engine)
-    with connect(f"127.0.0.1:{port}", retries=100_000) as loader:
+    with connect(f"127.0.0.1:{port}", patience=600) as loader:
         it = iter(loader)
         seen = positions([next(it)])
         server.stop(0).wait()
@@ -696,7 +696,7 @@ def test_server_that_restarts(fake):
 
 def test_server_that_is_gone(fake):
     server, port = serve(FakeEngine(samples=40))
-    with connect(f"127.0.0.1:{port}", retries=2) as loader:
+    with connect(f"127.0.0.1:{port}", patience=0.3) as loader:
         it = iter(loader)
         next(it)
         server.stop(0).wait()

@@ -151,7 +151,7 @@ def test_a_server_drains(binary: str) -> None:
     with serving(binary, "127.0.0.1:0", *flags) as (p, said):
         ready = f"http://{said['health']}/readyz"
         assert urllib.request.urlopen(ready).status == 200
-        engine = chaski.Engine(transport="grpc", retries=0)
+        engine = chaski.Engine(transport="grpc", patience=0)
         window = chaski.RandomWindow(16, per_asset=100_000)
         target = said["listening"]
         with chaski.connect(target, CHIPS, batch_size=2, window=window, engine=engine) as loader:

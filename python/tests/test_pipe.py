@@ -122,7 +122,7 @@ def test_a_server_that_is_killed(binary, made, wanted, monkeypatch):
     line = [binary, "serve", "--listen", listen, "--root", SCENE.parent, *HIDDEN]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         server.stdout.readline()
-        options = {**OPTIONS, "engine": chaski.Engine(retries=0)}
+        options = {**OPTIONS, "engine": chaski.Engine(patience=0)}
         with chaski.connect(listen, SCENE, **options) as loader:
             seen = [next(iter(loader))]
             os.kill(server.pid, signal.SIGKILL)

@@ -597,7 +597,6 @@ def test_connect_to_a_server_that_is_killed_and_restarted(chips, binary):
             batch_size=2,
             pixels=chaski.Pixels(dtype="native"),
             seed=1,
-            engine=chaski.Engine(retries=8),
         ) as loader:
             got = {}
             for b in loader:

@@ -382,7 +382,7 @@ def test_several_servers_draw_the_same(tmp_path: Path, binary: str) -> None:
             servers.append(server)
         given: dict[str, Any] = {"fields": {"x": "x"}, "batch_size": BATCH, "seed": SEED}
         for transport in ("shm", "grpc"):
-            engine = chaski.Engine(transport="auto" if transport == "shm" else "grpc", retries=8)
+            engine = chaski.Engine(transport="auto" if transport == "shm" else "grpc")
             with chaski.connect(targets, tmp_path / "rows.csv", engine=engine, **given) as loader:
                 loader.reweight(WEIGHTS, folder=tmp_path / "weights")
                 loader.reweight(WEIGHTS[::-1], 30, folder=tmp_path / "weights")

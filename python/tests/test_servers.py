@@ -21,7 +21,7 @@ import grpc
 import pytest
 from conftest import nonempty
 from helpers import FakeEngine, image_batch, placed, serve
-from patience import patiently
+from patience import logged, patiently
 from reference.sampling import group_of
 
 import chaski
@@ -230,13 +230,89 @@ def test_one_is_not_there_from_the_beginning():
 
 def test_all_die():
     two = engines(2)
-    with running(*two) as (servers, targets), connect(targets, retries=1) as loader:
+    with running(*two) as (servers, targets), connect(targets, patience=0.3) as loader:
         it = iter(loader)
         next(it)
         for s in servers:
             s.stop(0)
         with pytest.raises(chaski.UnavailableError, match=r"127\.0\.0\.1:\d+"):
             list(it)
+
+
+def sick(kind: str, message: str):
+    """Refuses every ticket, by a fault that is the server's own."""
+    return lambda t, e: pb.Fault(kind=kind, message=message)
+
+
+@pytest.mark.parametrize("kind", ["unavailable", "internal", "access"])
+def test_a_sick_server_rests(kind):
+    """The others have its requests, and it is asked again now and then."""
+    three = engines(3)
+    three[1].answer = sick(kind, "403 ExpiredToken")
+    with running(*three) as (_, targets), connect(targets) as loader:
+        assert firsts(loader) == firsts(loader) == ALL
+
+
+def test_a_broken_sample_is_asked_of_one_server():
+    two = engines(2)
+
+    def answer(t, e):
+        if t.first != 48:
+            return image_batch(t, e.samples)
+        return pb.Fault(kind="corrupt", file="a.tif", message="a.tif: tile 3: corrupt")
+
+    for e in two:
+        e.answer = answer
+    with running(*two) as (_, targets), connect(targets) as loader:
+        with pytest.raises(chaski.CorruptError, match="a.tif"):
+            list(loader)
+    assert sum(t.first == 48 for e in two for t in e.tickets) == 1
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_all_refuse_for_a_while(servers, caplog):
+    """The loop waits, the log says so once, and the order goes on."""
+    all_ = engines(servers)
+    end = [0.0]
+
+    def answer(t, e):
+        if t.first == 80 and not end[0]:
+            end[0] = time.monotonic() + 1
+        if end[0] and time.monotonic() < end[0]:
+            return pb.Fault(kind="unavailable", message="s3://b/c: 403 ExpiredToken")
+        return image_batch(t, e.samples)
+
+    for e in all_:
+        e.answer = answer
+    with caplog.at_level("WARNING", "chaski"):
+        with running(*all_) as (_, targets), connect(targets) as loader:
+            assert firsts(loader) == ALL
+        told = logged(caplog, "no server answers")
+    assert told.count("no server answers") == 1 and "ExpiredToken" in told
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_all_refuse_for_longer_than_patience(servers):
+    all_ = engines(servers)
+    for e in all_:
+        e.answer = sick("unavailable", "s3://b/c: 403 ExpiredToken")
+    with running(*all_) as (_, targets), connect(targets, patience=0.5) as loader:
+        start = time.monotonic()
+        with pytest.raises(chaski.UnavailableError, match="403 ExpiredToken") as e:
+            list(loader)
+        assert time.monotonic() - start >= 0.5
+        assert servers == 1 or all(t in str(e.value) for t in targets)
+
+
+def test_all_refuse_for_good():
+    """What waiting does not change is said at once, by all servers."""
+    two = engines(2)
+    for e in two:
+        e.answer = sick("access", "the token is not known")
+    with running(*two) as (_, targets), connect(targets, patience=3600) as loader:
+        with pytest.raises(chaski.AccessError) as e:
+            list(loader)
+    assert all(f"{t}: the token is not known" in str(e.value) for t in targets)
 
 
 def stalls(first: int):
@@ -291,7 +367,7 @@ def test_all_stall():
         two = engines(2)
         for e in two:
             e.answer = stalls(8)
-        with running(*two) as (_, targets), connect(targets, timeout=timeout, retries=1) as loader:
+        with running(*two) as (_, targets), connect(targets, timeout=timeout) as loader:
             with pytest.raises(chaski.Error, match=r"127\.0\.0\.1:\d+: no answer for .*s.*ticket"):
                 list(loader)
 
@@ -311,7 +387,7 @@ def test_all_stall_for_no_longer_than_twice_the_timeout(staggered):
         two = engines(2)
         two[0].answer, two[1].answer = stalls(8), later
         with running(*two) as (_, targets):
-            with connect(targets, timeout=timeout, retries=100) as loader:
+            with connect(targets, timeout=timeout) as loader:
                 start = time.monotonic()
                 with pytest.raises(chaski.DeadlineError, match=r":\d+: no answer for .*s.*ticket"):
                     list(loader)
@@ -334,7 +410,7 @@ def test_one_stalls_while_the_other_is_away():
         again = engines(1)[0]
         with (
             running(*two) as (servers, targets),
-            connect(targets, timeout=timeout, retries=1000) as loader,
+            connect(targets, timeout=timeout) as loader,
         ):
             port = int(targets[1].rpartition(":")[2])
             servers[1].stop(0).wait()
@@ -417,7 +493,7 @@ def test_deaths_at_random():
     three = engines(3)
     for e in three:
         e.answer = lambda t, e: time.sleep(0.002) or image_batch(t, e.samples)
-    with running(*three) as (servers, targets), connect(targets, retries=100_000) as loader:
+    with running(*three) as (servers, targets), connect(targets) as loader:
         over = threading.Event()
 
         def kill() -> None:
@@ -468,7 +544,7 @@ def test_certificates_of_names(tmp_path):
         trust = grpc.ssl_channel_credentials(cert.read_bytes())
         options = {
             "batch_size": 1,
-            "engine": chaski.Engine(credentials=trust, retries=1, timeout=300),
+            "engine": chaski.Engine(credentials=trust, timeout=300),
         }
         try:
             for name in ("localhost", "dns:localhost"):

@@ -84,7 +84,7 @@ func serveWith(t *testing.T, args ...string) *serving {
 // info asks the server about a file with a token, or without one if it is empty.
 func (s *serving) info(t *testing.T, token, path string) error {
 	t.Helper()
-	o := client.Options{Attempts: 1, Logger: slog.New(slog.DiscardHandler)}
+	o := client.Options{Patience: -1, Logger: slog.New(slog.DiscardHandler)}
 	if token != "" {
 		var err error
 		if o.Token, err = client.Token(token); err != nil {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -97,6 +98,37 @@ func FaultError(f *chaskiv1.Fault) error {
 		kind = Unavailable
 	}
 	return &remote{line + ": " + kind, nil, f}
+}
+
+// OfServer reports whether a fault is the server's own, so another server may have the batch. Faults of files are not,
+// but limits of memory, places and descriptors are. A kind that is not known is of a server of another version.
+func OfServer(f *chaskiv1.Fault) bool {
+	for _, k := range fault.Kinds {
+		if f.GetKind() == k.Error() {
+			return k == fault.Limit && slices.Contains([]string{"", "memory", "batch", "server"}, f.GetPart())
+		}
+	}
+	return true
+}
+
+// KindOf returns the kind of the fault of a ticket that err was made from, or "".
+func KindOf(err error) string {
+	if r, ok := errors.AsType[*remote](err); ok {
+		return r.fault.GetKind()
+	}
+	return ""
+}
+
+// Named returns a fault of other servers with the whole text of err, which names them. A fault that is not a server's
+// own stays as it is.
+func Named(err error) error {
+	r, ok := errors.AsType[*remote](err)
+	if !ok || !OfServer(r.fault) {
+		return err
+	}
+	named := proto.CloneOf(r.fault)
+	named.Message = fault.Fit(fault.Line(err))
+	return &remote{named.GetMessage(), err, named}
 }
 
 // Remote returns the error of a kind about another server; err is its cause, and its text.

@@ -124,8 +124,6 @@ type Upstream struct {
 	// several servers, the requests of a silent one go to another. The error comes when all are silent for so long, or,
 	// if they reconnect and stay silent, after twice that time.
 	TimeoutSeconds float64 `protobuf:"fixed64,4,opt,name=timeout_seconds,json=timeoutSeconds,proto3" json:"timeout_seconds,omitempty"`
-	// How often in a row a broken connection is opened again, counted for each of several servers.
-	Retries uint32 `protobuf:"varint,5,opt,name=retries,proto3" json:"retries,omitempty"`
 	// Batches requested ahead. Without a number, as many as suit the data: 3, and of small samples of remote files up to
 	// 32, within a quarter of the engine's memory and 256 MiB.
 	Prefetch uint32 `protobuf:"varint,7,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
@@ -138,9 +136,14 @@ type Upstream struct {
 	Token     string `protobuf:"bytes,10,opt,name=token,proto3" json:"token,omitempty"`
 	TokenFile string `protobuf:"bytes,11,opt,name=token_file,json=tokenFile,proto3" json:"token_file,omitempty"`
 	// The token may go to other hosts in plain text, where others can read it.
-	PlainToken    bool `protobuf:"varint,12,opt,name=plain_token,json=plainToken,proto3" json:"plain_token,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	PlainToken bool `protobuf:"varint,12,opt,name=plain_token,json=plainToken,proto3" json:"plain_token,omitempty"`
+	// Seconds for which all servers may refuse or be away before a run ends, from their last answer on. One line in the log
+	// says that it waits, and the order goes on where it stood. What waiting does not change, such as a token that no
+	// server takes, ends a run once every server has said so, and so does opening one: each server is asked once. 0 does
+	// not wait.
+	PatienceSeconds float64 `protobuf:"fixed64,13,opt,name=patience_seconds,json=patienceSeconds,proto3" json:"patience_seconds,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Upstream) Reset() {
@@ -201,13 +204,6 @@ func (x *Upstream) GetTimeoutSeconds() float64 {
 	return 0
 }
 
-func (x *Upstream) GetRetries() uint32 {
-	if x != nil {
-		return x.Retries
-	}
-	return 0
-}
-
 func (x *Upstream) GetPrefetch() uint32 {
 	if x != nil {
 		return x.Prefetch
@@ -248,6 +244,13 @@ func (x *Upstream) GetPlainToken() bool {
 		return x.PlainToken
 	}
 	return false
+}
+
+func (x *Upstream) GetPatienceSeconds() float64 {
+	if x != nil {
+		return x.PatienceSeconds
+	}
+	return 0
 }
 
 // Tls is what a client needs for TLS, in PEM. Empty roots are those of the system; certificate and key are those
@@ -2458,13 +2461,12 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\bupstream\x18\x03 \x01(\v2\x13.chaski.v1.UpstreamR\bupstream\x12\x12\n" +
 	"\x04rank\x18\x04 \x01(\rR\x04rank\x12\x1d\n" +
 	"\n" +
-	"world_size\x18\x05 \x01(\rR\tworldSize\"\xf5\x02\n" +
+	"world_size\x18\x05 \x01(\rR\tworldSize\"\x95\x03\n" +
 	"\bUpstream\x12\x18\n" +
 	"\atargets\x18\x01 \x03(\tR\atargets\x12 \n" +
 	"\x03tls\x18\x02 \x01(\v2\x0e.chaski.v1.TlsR\x03tls\x12\x1c\n" +
 	"\ttransport\x18\x03 \x01(\tR\ttransport\x12'\n" +
-	"\x0ftimeout_seconds\x18\x04 \x01(\x01R\x0etimeoutSeconds\x12\x18\n" +
-	"\aretries\x18\x05 \x01(\rR\aretries\x12\x1a\n" +
+	"\x0ftimeout_seconds\x18\x04 \x01(\x01R\x0etimeoutSeconds\x12\x1a\n" +
 	"\bprefetch\x18\a \x01(\rR\bprefetch\x12%\n" +
 	"\x0eprefetch_bytes\x18\b \x01(\x03R\rprefetchBytes\x12&\n" +
 	"\x0fmax_batch_bytes\x18\t \x01(\x03R\rmaxBatchBytes\x12\x14\n" +
@@ -2473,7 +2475,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
 	"token_file\x18\v \x01(\tR\ttokenFile\x12\x1f\n" +
 	"\vplain_token\x18\f \x01(\bR\n" +
-	"plainTokenJ\x04\b\x06\x10\aR\x05hedge\"O\n" +
+	"plainToken\x12)\n" +
+	"\x10patience_seconds\x18\r \x01(\x01R\x0fpatienceSecondsJ\x04\b\x05\x10\x06J\x04\b\x06\x10\aR\aretriesR\x05hedge\"O\n" +
 	"\x03Tls\x12\x14\n" +
 	"\x05roots\x18\x01 \x01(\fR\x05roots\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +

@@ -289,8 +289,11 @@ class Engine(HasToken):
             another. The error comes when all are silent for so long, or, if they reconnect and stay
             silent, after twice that time.
         max_batch_bytes: the largest size of a batch.
-        retries: how often in a row a broken connection is opened again, counted for each of several
-            servers. Only for `connect`.
+        patience: seconds for which all servers may refuse or be away before a run ends, from their
+            last answer on. One line in the log says that it waits, and the order goes on where it
+            stood. What waiting does not change, such as a token that no server takes, ends a run
+            once every server has said so, and so does opening one: each server is asked once. 0
+            does not wait. Only for `connect`.
         prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
             `prefetch` batches are requested, so that every server has a pool of tiles to work on,
             while all of them fit into this many bytes. 0 keeps to `prefetch`. Only for `connect`.
@@ -320,7 +323,7 @@ class Engine(HasToken):
     reuse: bool = True
     timeout: float = 120.0
     max_batch_bytes: int = 8 << 30
-    retries: int = 5
+    patience: float = 300.0
     prefetch_bytes: int = 2 << 30
     credentials: grpc.ChannelCredentials | None = None
     token: Token | str | None = None

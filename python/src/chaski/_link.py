@@ -29,7 +29,7 @@ _NEW_ENGINES = 2
 """Times an hour that a new engine takes the place of one that ended. An end may be bad luck, such
 as another program that took the memory; of the third one the user has to know."""
 _HOUR = 3600.0
-_LONGEST_PAUSE = 2.0
+_LONGEST_PAUSE = 10.0
 """Seconds between two attempts to open a connection again, at most."""
 _SERVER_SEES = 5.0
 """Seconds in which a server sees that a stream has ended."""
@@ -210,8 +210,11 @@ class Link:
         batch._spec = {f["name"]: f for f in d.spec.get("fields", ())}
 
     def outlive(self, ask: Callable[[], T]) -> T:
-        """Returns what ask does; asks again where the connection or the loader's engine is lost."""
-        failures = 0
+        """Returns what ask does; asks again where the connection or the loader's engine is lost.
+
+        A server alone that refuses, or is away, is asked for `patience`, with growing pauses.
+        """
+        failures, since = 0, 0.0
         while True:
             try:
                 if failures:
@@ -224,14 +227,22 @@ class Link:
                         time.sleep(0.1)
                         continue
                 unknown = e.kind == "unknown spec"  # of a server that has started again
-                # What else an engine says itself is about a server, of data or of files.
-                if not unknown and (e._answered or not isinstance(e, UnavailableError)):
+                held = self._held
+                # What else an engine of this process says is about files, or all servers.
+                answered = e._answered and held is not None
+                if not unknown and (answered or not isinstance(e, UnavailableError)):
                     raise
                 failures += 1
-                held = self._held
+                since = since or time.monotonic()
                 ended = held is not None and not unknown and held.engine.ended()
-                if not ended and failures > self.options.retries:
+                over = time.monotonic() >= since + self.options.patience
+                if over and not ended and not (unknown and failures == 1):
                     raise
+                if failures == 2 and not ended:
+                    _log.warning(
+                        "no server answers, and the loop waits up to %g s: %s",
+                        *(self.options.patience, e),
+                    )
             if held is not None and ended:
                 self._replace_engine(held)
             elif failures > 1 or not unknown:

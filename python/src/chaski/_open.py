@@ -22,7 +22,7 @@ from chaski._tables import Files
 from chaski.errors import EngineError, SpecError, UnavailableError
 from chaski.order import local_rows
 
-_LEAST = {"retries": 0, "prefetch_bytes": 0, "cache_bytes": 64 << 10}
+_LEAST = {"prefetch_bytes": 0, "cache_bytes": 64 << 10}
 _MAX_RANKS = 0xFFFFFFFF  # the stride of rows in a ticket has 32 bits
 
 
@@ -93,7 +93,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         RuntimeError: this process was forked from one that had used chaski.
     """
     _refuse_fork()
-    not_here = "wire", "retries", "prefetch_bytes", "credentials", "token", "plain_token"
+    not_here = "wire", "patience", "prefetch_bytes", "credentials", "token", "plain_token"
     e = _checked_engine(o, "load", *not_here)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(contextlib.closing(Files(o.fields, local=True)))
@@ -124,14 +124,14 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
     the same.
 
     After a broken connection the loader reconnects and repeats its open requests, which any server
-    can answer. With several servers, the requests of one that dies, drains or is silent for the
-    timeout go to another; the order of the batches stays. The loader goes on as long as one of
-    them answers.
+    can answer. With several servers, the requests of one that dies, drains, refuses or is silent
+    for the timeout go to another; the order of the batches stays. The loader goes on as long as
+    one of them answers, and waits for `patience` while none does.
 
     Args:
         target: "host:port", "unix:" and a path, or "unix-abstract:" and a name; several of them in
             a sequence or with commas between; or "dns:host:port" for all addresses that the name
-            has now.
+            has while the run goes on.
         source: as for `load`, as the server names it: a path below one of its roots. So are the
             files that other arguments name, but for `stats` and the quarantine, which are files
             here. A list of files or a table in memory is for servers on this host ("unix:...")
@@ -171,12 +171,12 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         upstream = _upstream(targets, e)
         received = replace(
             e,
-            # Wire, transport and retries are those between the engine and the servers. The engine
+            # Wire, transport and patience are those between the engine and the servers. The engine
             # converts faster than a network brings floats, and servers send what is smaller.
             wire="final" if e.wire == "final" else "native",
             transport="auto",
-            retries=0,
-            timeout=(e.retries + 2) * (e.timeout + _CONNECT_SECONDS),
+            patience=0,
+            timeout=e.patience + 2 * (e.timeout + _CONNECT_SECONDS),
             # The engine holds what is asked for ahead; this process takes one batch at a time.
             prefetch=1,
         )
@@ -244,7 +244,7 @@ def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
         token=token.text() if token and not token.path else "",
         token_file=token.path if token else "",
         transport=e.transport,
-        retries=e.retries,
+        patience_seconds=e.patience,
         prefetch=e.prefetch,
         prefetch_bytes=e.prefetch_bytes,
         max_batch_bytes=e.max_batch_bytes,
@@ -270,6 +270,7 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
         if (v := getattr(e, name)) is not None:
             count(name, v, _LEAST.get(name, 1), *[MAX_WORKERS] * (name == "workers"))
     positive("timeout", e.timeout)
+    positive("patience", e.patience, zero=True)
     for name in ("recode", "requester_pays", "share", "reuse", "plain_token"):
         if not isinstance(v := getattr(e, name), bool):
             raise SpecError(f"{name} is {v!r}: it must be True or False")

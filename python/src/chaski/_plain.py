@@ -272,14 +272,14 @@ def indices(name: str, v: object) -> list[int]:
     return picked
 
 
-def positive(name: str, v: Any) -> float:
-    """Returns a finite number above 0."""
+def positive(name: str, v: Any, zero: bool = False) -> float:
+    """Returns a finite number above 0, or with zero also that."""
     try:
         f = math.nan if isinstance(v, (str, bytes, bool)) else float(v)
     except (TypeError, ValueError, OverflowError):
         f = math.nan
-    if not 0 < f < math.inf:
-        raise SpecError(f"{name} is {v!r}: it must be a positive number")
+    if not (0 < f < math.inf or (zero and f == 0)):
+        raise SpecError(f"{name} is {v!r}: it must be a positive number{' or 0' * zero}")
     return f
 
 

@@ -126,7 +126,7 @@ class EngineError(Error):
 
 
 class UnavailableError(Error, ConnectionError, kind="unavailable"):
-    """The server cannot be reached, or the connection broke more often than `retries` allows.
+    """The server cannot be reached, or no server gave anything for `patience`.
 
     Of files on another machine: it did not answer, or refused.
     """

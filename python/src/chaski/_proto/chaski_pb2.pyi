@@ -22,30 +22,30 @@ class DescribeRequest(_message.Message):
     def __init__(self, spec: _Optional[bytes] = ..., rows: _Optional[int] = ..., upstream: _Optional[_Union[Upstream, _Mapping]] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ...) -> None: ...
 
 class Upstream(_message.Message):
-    __slots__ = ("targets", "tls", "transport", "timeout_seconds", "retries", "prefetch", "prefetch_bytes", "max_batch_bytes", "token", "token_file", "plain_token")
+    __slots__ = ("targets", "tls", "transport", "timeout_seconds", "prefetch", "prefetch_bytes", "max_batch_bytes", "token", "token_file", "plain_token", "patience_seconds")
     TARGETS_FIELD_NUMBER: _ClassVar[int]
     TLS_FIELD_NUMBER: _ClassVar[int]
     TRANSPORT_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_SECONDS_FIELD_NUMBER: _ClassVar[int]
-    RETRIES_FIELD_NUMBER: _ClassVar[int]
     PREFETCH_FIELD_NUMBER: _ClassVar[int]
     PREFETCH_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_BATCH_BYTES_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FILE_FIELD_NUMBER: _ClassVar[int]
     PLAIN_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    PATIENCE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     targets: _containers.RepeatedScalarFieldContainer[str]
     tls: Tls
     transport: str
     timeout_seconds: float
-    retries: int
     prefetch: int
     prefetch_bytes: int
     max_batch_bytes: int
     token: str
     token_file: str
     plain_token: bool
-    def __init__(self, targets: _Optional[_Iterable[str]] = ..., tls: _Optional[_Union[Tls, _Mapping]] = ..., transport: _Optional[str] = ..., timeout_seconds: _Optional[float] = ..., retries: _Optional[int] = ..., prefetch: _Optional[int] = ..., prefetch_bytes: _Optional[int] = ..., max_batch_bytes: _Optional[int] = ..., token: _Optional[str] = ..., token_file: _Optional[str] = ..., plain_token: bool = ...) -> None: ...
+    patience_seconds: float
+    def __init__(self, targets: _Optional[_Iterable[str]] = ..., tls: _Optional[_Union[Tls, _Mapping]] = ..., transport: _Optional[str] = ..., timeout_seconds: _Optional[float] = ..., prefetch: _Optional[int] = ..., prefetch_bytes: _Optional[int] = ..., max_batch_bytes: _Optional[int] = ..., token: _Optional[str] = ..., token_file: _Optional[str] = ..., plain_token: bool = ..., patience_seconds: _Optional[float] = ...) -> None: ...
 
 class Tls(_message.Message):
     __slots__ = ("roots", "certificate", "key")
