@@ -191,6 +191,9 @@ func WithFile(err error, file string) error {
 // added to its offset. A layer that decodes a piece of a file uses it, since it knows where the
 // piece begins. A base of NoOffset drops the offset. An err without a kind is returned unchanged.
 func WithPart(err error, part string, base int64) error {
+	if err == nil {
+		return nil
+	}
 	var e *Error
 	if !errors.As(err, &e) {
 		return err

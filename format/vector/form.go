@@ -325,34 +325,46 @@ func textAt(of record, name string) string {
 
 // unquoted returns the text of a string of JSON, and others as they are.
 func unquoted(text string) string {
-	var plain string
-	if strings.HasPrefix(text, `"`) && json.Unmarshal([]byte(text), &plain) == nil {
-		return plain
+	if !strings.HasPrefix(text, `"`) {
+		return text
 	}
-	return text
+	var plain string
+	if json.Unmarshal([]byte(text), &plain) != nil {
+		return text
+	}
+	return plain
 }
 
-// apart separates the numbers of a text.
-const apart = " \t\r\n,;()[]\"'"
+// isApart reports whether a character separates the numbers of a text.
+func isApart(char byte) bool {
+	switch char {
+	case ' ', '\t', '\r', '\n', ',', ';', '(', ')', '[', ']', '"', '\'':
+		return true
+	}
+	return false
+}
 
 // appendNumbers appends the numbers of a text or a list of JSON.
 func appendNumbers(to []float64, text string) ([]float64, error) {
-	if strings.TrimSpace(text) == "null" {
+	if text == "null" {
 		return to, nil
 	}
-	for {
-		if text = strings.TrimLeft(text, apart); text == "" {
+	for pos := 0; ; {
+		for pos < len(text) && isApart(text[pos]) {
+			pos++
+		}
+		start := pos
+		for pos < len(text) && !isApart(text[pos]) {
+			pos++
+		}
+		if start == pos {
 			return to, nil
 		}
-		end := strings.IndexAny(text, apart)
-		if end < 0 {
-			end = len(text)
-		}
-		x, err := parseNumber(text[:end])
+		x, err := parseNumber(text[start:pos])
 		if err != nil {
 			return to, err
 		}
-		to, text = append(to, x), text[end:]
+		to = append(to, x)
 	}
 }
 

@@ -89,8 +89,10 @@ func (l *labels) record(ctx context.Context, of record) error {
 
 // header are the columns of a text by their names, and those that Options.Names makes of them.
 type header struct {
-	at   map[string]int
-	made map[string]madeColumn
+	at     map[string]int
+	made   map[string]madeColumn
+	words  []string // of a line
+	record record   // of it
 }
 
 // madeColumn is a part of the values of a column.
@@ -106,6 +108,7 @@ func isNumber(name string) bool { return name != "" && strings.Trim(name, "01234
 // newHeader returns the columns of a header, or of none, which then have numbers.
 func newHeader(o *Options, names []string) (*header, error) {
 	h := &header{at: map[string]int{}, made: map[string]madeColumn{}}
+	h.record = h.word
 	h.name(names)
 	o.headed = true
 	for from, rest := range o.Names {
@@ -147,30 +150,31 @@ func (h *header) find(name string) (int, bool) {
 	return i, err == nil && isNumber(name) && i < parquet.MaxColumns
 }
 
-// of returns the record of a line.
+// of returns the record of a line, until the next one.
 func (h *header) of(words []string) record {
-	return func(name string) (string, bool) {
-		var made madeColumn
-		isMade := false
-		if len(h.made) > 0 {
-			if made, isMade = h.made[name]; isMade {
-				name = made.from
-			}
-		}
-		i, ok := h.find(name)
-		if !ok || i >= len(words) {
-			return "", false
-		}
-		word := strings.TrimSpace(words[i])
-		if isMade {
-			parts := made.whole.FindStringSubmatch(word)
-			if parts == nil {
-				return "", false
-			}
-			word = parts[made.group]
-		}
+	h.words = words
+	return h.record
+}
+
+// word returns what the line has in a column.
+func (h *header) word(name string) (string, bool) {
+	made, isMade := h.made[name]
+	if isMade {
+		name = made.from
+	}
+	i, ok := h.find(name)
+	if !ok || i >= len(h.words) {
+		return "", false
+	}
+	word := strings.TrimSpace(h.words[i])
+	if !isMade {
 		return word, true
 	}
+	parts := made.whole.FindStringSubmatch(word)
+	if parts == nil {
+		return "", false
+	}
+	return parts[made.group], true
 }
 
 // check refuses columns that a line does not have.
@@ -273,8 +277,7 @@ func eachLine(ctx context.Context, r source.Reader, comma rune, width int,
 		if err == nil && len(words) > parquet.MaxColumns {
 			err = fault.New(fault.Limit, "line 1", "%d columns, at most %d", len(words), parquet.MaxColumns)
 		} else if err == nil {
-			err = visit(number, words)
-			if number > 0 {
+			if err = visit(number, words); err != nil && number > 0 {
 				err = fault.WithPart(err, "row "+strconv.Itoa(number), fault.NoOffset)
 			}
 		}
