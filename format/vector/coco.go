@@ -14,13 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
-// categoryColumn is the column with the names of categories.
-const categoryColumn = "category"
-
-// cocoForms are the forms of annotations: a box, and outlines, or a mask of runs, as COCO and SODA have them.
-var cocoForms = []*form{entry("x y w h", "bbox"), entry("outline", "segmentation"), entry("outline", "poly")}
-
-// coco is a file of COCO's JSON, and of SODA's, that is read: lists of objects, or one object.
+// coco is a file of COCO's JSON that is read: lists of objects, or one object.
 type coco struct {
 	*tree
 	categories map[string]string // names by the text of their ids
@@ -28,28 +22,17 @@ type coco struct {
 }
 
 func newCOCO(o *Options, text *textguard.Parts) *coco {
-	l := newLabels(o, "COCO's JSON")
-	c := &coco{categories: map[string]string{}, tree: &tree{labels: l, text: text,
-		objects: [][]string{{"images"}, {"annotations"}, {"categories"}}}}
-	c.classIs(categoryColumn)
-	c.named, c.inJSON, c.add = c.values[0].column == categoryColumn, true, c.object
-	c.word = c.named
-	names := strings.Fields("id name file_name width height image_id category_id bbox segmentation poly")
-	for _, column := range c.values {
+	l := newLabels(o, cocoFormat.name)
+	c := &coco{categories: map[string]string{}, tree: l.treeOf(&cocoFormat, false)}
+	c.named, c.add, c.text = l.values[0].column == cocoFormat.class, c.object, text
+	l.word = c.named
+	for _, column := range l.values {
 		column.optional = o.OneImage
-		names = append(names, column.column)
 	}
-	for _, name := range names {
-		c.in = append(c.in, spot{name: name, path: []string{name}})
+	for _, name := range strings.Fields("id name file_name width height image_id category_id") {
+		c.in = spots(c.in, name, "", []string{name})
 	}
 	return c
-}
-
-// read reads a member of the file.
-func (c *coco) read(ctx context.Context, d *json.Decoder, key string) error {
-	c.path = append(c.path[:0], key)
-	before := c.count
-	return fault.WithPart(c.value(ctx, d), key+" "+strconv.Itoa(max(0, c.count-before-1)), fault.NoOffset)
 }
 
 // idOf returns an id in JSON as one text for all spellings of a number, as pandas writes 1 as 1.0.
@@ -87,16 +70,12 @@ func (c *coco) object(ctx context.Context, of record) error {
 	if err != nil {
 		return err
 	}
-	has := func(f *form) bool { return !slices.Contains([]string{"", "[]"}, textAt(of, f.places[0].name)) }
-	i := slices.IndexFunc(cocoForms[1:], has) + 1
-	if has(cocoForms[0]) && c.o.Boxes {
-		i = 0
+	form, err := c.choose(&cocoFormat, of)
+	if err != nil {
+		return err
 	}
-	if !has(cocoForms[i]) {
-		c.leaveOut("an annotation without a box")
-	}
-	return c.put(ctx, cocoForms[i], func(name string) (string, bool) {
-		if name == categoryColumn && c.named || name == "category_id" {
+	return c.put(ctx, form, func(name string) (string, bool) {
+		if name == cocoFormat.class && c.named || name == "category_id" {
 			return idOf(json.RawMessage(textAt(of, "category_id"))), true
 		}
 		return of(name)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,35 +15,6 @@ import (
 )
 
 func init() { register(labelFormat{"CSV", beginsCSV, readCSV, Pixels, true}) }
-
-// tableForms are the forms of shapes in a CSV, by the names of their columns in lower case. The first that a table has
-// in full counts.
-var tableForms = []*form{
-	entry("x1 y1 x2 y2 x3 y3 x4 y4", "x1 y1 x2 y2 x3 y3 x4 y4"),
-	entry("x0 y0 x1 y1", "xmin ymin xmax ymax"),
-	entry("x0 y0 x1 y1", "x_min y_min x_max y_max"),
-	entry("x0 y0 x1 y1", "minx miny maxx maxy"),
-	entry("x0 y0 x1 y1", "x0 y0 x1 y1"),
-	entry("x0 y0 x1 y1", "x1 y1 x2 y2"),
-	entry("x0 y0 x1 y1", "left top right bottom"),
-	entry("x y w h", "bbox_x bbox_y bbox_width bbox_height"),
-	entry("x y w h", "left top width height"),
-	entry("x y w h", "x y width height"),
-	entry("x y w h", "x y w h"),
-	entry("wkt", "polygonwkt_pix"), // SpaceNet
-	entry("via", "region_shape_attributes"),
-	entry("runs", "encodedpixels"), // Kaggle
-	entry("runs", "rle_mask"),
-	entry("runs", "rle"),
-	entry("runs", "encoding"),
-}
-
-// imageColumns and classColumns are the names, in lower case, that tables have for the image of a shape and its class.
-var (
-	imageColumns = strings.Fields("image_path img_path image file_name filename file path image_name img image_id " +
-		"imageid")
-	classColumns = strings.Fields("label class class_name category category_name label_name labelname name")
-)
 
 // separator returns what separates the values of a table by its first line.
 func separator(head []byte) rune {
@@ -64,7 +34,6 @@ func beginsCSV(head []byte) bool {
 type table struct {
 	*header
 	form  *form
-	via   int    // the column with classes and values in JSON, or -1
 	image string // the column with the path of the image, or the path that it becomes
 	size  [2]int // columns of width and height of the image, or -1
 }
@@ -101,7 +70,7 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 	}
 	t.form = &form{kind: tableForms[i].kind}
 	for _, p := range tableForms[i].places {
-		t.form.places = append(t.form.places, place{lower[p.name], p.at})
+		t.form.places = append(t.form.places, place{cmp.Or(lower[p.name], p.name), p.at})
 	}
 	if t.image, l.table = cmp.Or(l.o.imageForm, l.o.Image, first(imageColumns)), true; t.image == "" &&
 		t.form.kind.text != nil && !l.o.OneImage { // of masks of runs
@@ -120,9 +89,7 @@ func (l *labels) columnsOf(head []string) (t table, err error) {
 	if class := first(classColumns); class != "" {
 		l.classIs(class)
 	}
-	t.via = -1
-	if via := first([]string{"region_attributes"}); via != "" { // the columns are in it
-		t.via, _ = t.find(via)
+	if first([]string{"region_attributes"}) != "" { // the columns are in it
 		return t, nil
 	}
 	l.values[0].words = l.o.Words
@@ -161,9 +128,6 @@ func (l *labels) row(ctx context.Context, t *table, words []string) error {
 		if name, err = l.imageOf(t.image, of); err == nil {
 			number, err = l.declare(name, name, 0, 0)
 		}
-	}
-	if l.valued = t.via >= 0; err == nil && l.valued {
-		err = l.viaValues(json.RawMessage(words[t.via]))
 	}
 	if err == nil {
 		err = l.put(ctx, t.form, of, number)

@@ -33,8 +33,8 @@ type place struct {
 type shapeKind struct {
 	roles []string
 	add   func(l *labels, v []float64) (coordForm, error)
-	// text adds a shape that is one text, and may say the size of its image.
-	text func(l *labels, text string, image uint32) (coordForm, error)
+	// text adds a shape that is one text, and may say the size of its image. more is what the second place has.
+	text func(l *labels, text, more string, image uint32) (coordForm, error)
 }
 
 // shapeKinds are all kinds but outlines of vertices x1 y1 x2 y2 x3 y3 …: see verticesOf.
@@ -59,12 +59,15 @@ var shapeKinds = []shapeKind{
 	}},
 	{roles: []string{"outline"}, text: (*labels).outlineText},
 	{roles: []string{"runs"}, text: (*labels).runsText},
-	{roles: []string{"wkt"}, text: func(l *labels, text string, _ uint32) (coordForm, error) {
+	{roles: []string{"wkt"}, text: func(l *labels, text, _ string, _ uint32) (coordForm, error) {
 		return l.wkt(text, true)
 	}},
-	{roles: []string{"via"}, text: func(l *labels, text string, _ uint32) (coordForm, error) {
-		return l.viaText(text)
+	// Polygons without their holes, as the masks of xView2 have them.
+	{roles: []string{"outer"}, text: func(l *labels, text, _ string, _ uint32) (coordForm, error) {
+		return l.wkt(text, false)
 	}},
+	{roles: []string{"points", "shape_type"}, text: (*labels).labelMe},
+	{roles: []string{"via", "region_attributes"}, text: (*labels).via},
 }
 
 // formsAre says which kinds there are, for errors.
@@ -117,6 +120,7 @@ func newForm(box map[string]string) (*form, error) {
 		}
 		made.places = append(made.places, p)
 	}
+	slices.SortStableFunc(made.places, func(a, b place) int { return a.at[0] - b.at[0] })
 	return made, nil
 }
 
@@ -140,12 +144,14 @@ func entry(roles, places string) *form {
 // record returns what an object has at a place: a word, or JSON of formats whose values are.
 type record func(place string) (text string, ok bool)
 
-// all reports whether an object has something at all places of a form.
+// all reports whether an object has something at all places of a form. The second place of a text may be missing.
 func (f *form) all(of record) bool {
-	return !slices.ContainsFunc(f.places, func(p place) bool {
-		text, ok := of(p.name)
-		return !ok || text == ""
-	})
+	for _, p := range f.places {
+		if text, ok := of(p.name); (!ok || text == "" || text == "[]") && (f.kind.text == nil || p.at[0] == 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // names returns the places of a form.
@@ -205,9 +211,14 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 			continue
 		}
 		form := noForm
+		l.valued = false
 		switch n := len(f.kind.roles); {
 		case texts != nil:
-			form, err = f.kind.text(l, unquoted(texts[i]), number)
+			more := ""
+			if len(f.places) > 1 {
+				more = unquoted(textAt(of, f.places[1].name))
+			}
+			form, err = f.kind.text(l, unquoted(texts[i]), more, number)
 		case len(l.outline) > 0:
 			form, err = f.kind.add(l, l.outline[i*n:][:n])
 		}
@@ -369,7 +380,7 @@ func appendNumbers(to []float64, text string) ([]float64, error) {
 }
 
 // outlineText adds an outline: x and y in turn, also as JSON of points or of several outlines, or a mask of COCO.
-func (l *labels) outlineText(text string, image uint32) (coordForm, error) {
+func (l *labels) outlineText(text, _ string, image uint32) (coordForm, error) {
 	switch {
 	case strings.HasPrefix(text, "{"):
 		return l.mask(json.RawMessage(text), image)
@@ -393,7 +404,7 @@ var deep = regexp.MustCompile(`^\[\s*\[\s*\[`)
 var pairs = regexp.MustCompile(`^\[\s*(\[[^,\[\]]+,[^,\[\]]+\]\s*,?\s*)+\]$`)
 
 // runsText adds a mask of runs: of COCO, or as startsAndLengths reads it.
-func (l *labels) runsText(text string, image uint32) (coordForm, error) {
+func (l *labels) runsText(text, _ string, image uint32) (coordForm, error) {
 	if strings.HasPrefix(text, "{") {
 		return l.mask(json.RawMessage(text), image)
 	}

@@ -64,14 +64,14 @@ type collection struct {
 	kind  string
 	text  *textguard.Parts
 	cells *cells
-	more  []*cells // of Options.Columns
-	paths *cells   // of images
-	coco  *coco    // nil for a file that has no member of COCO
-	other *labels  // nil for a file of none of the other formats in JSON: see objectsOf
-	many  bool     // other names the images of its shapes
-	first feature  // of a file of a feature a line
-	begun bool     // see begin
-	image imageOf
+	more  []*cells  // of Options.Columns
+	paths *cells    // of images
+	coco  *coco     // nil for a file that has no member of COCO
+	other *tree     // nil for a file of none of the other formats in JSON: see treeOf
+	many  bool      // other names the images of its shapes
+	first feature   // of a file of a feature a line
+	begun bool      // see begin
+	image [3]string // the name, width and height of the one image of a file
 }
 
 // openText opens a file of JSON: GeoJSON or COCO.
@@ -92,13 +92,13 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		}
 		if !features.many {
 			image := &features.image
-			if _, err := other.declare("", image.Name, image.Width, image.Height); err != nil {
+			if _, err := other.declare("", image[0], sizeOf(image[1]), sizeOf(image[2])); err != nil {
 				return nil, err
 			}
 		}
 		return other.layer(Pixels, r.Size())
 	}
-	if features.kind != "FeatureCollection" && features.kind != "Feature" {
+	if !features.isGeoJSON() {
 		return features.coco.layer(r.Size())
 	}
 	return features.layer(r.Size())
@@ -187,7 +187,7 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 			if c.coco == nil {
 				c.coco = newCOCO(c.o, c.text)
 			}
-			err = c.coco.read(ctx, d, key.(string))
+			err = c.coco.list(ctx, d, key.(string))
 		default:
 			err = c.readOther(ctx, d, key.(string)) // the decoder takes no other keys
 		}
@@ -207,63 +207,51 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 		"into a CSV with the path of each image", fault.Short(c.kind))
 }
 
-// jsonFormats are formats of labels in JSON beside COCO, by the member of a file that has their objects.
-var jsonFormats = map[string]jsonFormat{}
-
-// jsonFormat is a format of labels in JSON.
-type jsonFormat struct {
-	read func(ctx context.Context, c *collection, d *json.Decoder) error
-	// Of a format whose members have names of no meaning, is reports whether a member is of it, and add reads it.
-	is  func(member []byte) bool
-	add func(ctx context.Context, c *collection, member json.RawMessage) error
-}
-
 // readOther reads a member that neither GeoJSON nor COCO has.
 func (c *collection) readOther(ctx context.Context, d *json.Decoder, key string) error {
-	known := c.kind == "FeatureCollection" || c.kind == "Feature" || c.coco != nil // which have members of any name
+	known := c.isGeoJSON() || c.coco != nil // which have members of any name
 	if format, ok := jsonFormats[key]; ok && !known {
-		return format.read(ctx, c, d)
+		return c.treeOf(format).list(ctx, d, key)
 	}
 	var member json.RawMessage
 	if err := d.Decode(&member); err != nil || known {
 		return err
 	}
-	c.declare(key, member)
+	if isVIA(member) {
+		d := json.NewDecoder(bytes.NewReader(member))
+		return c.treeOf(jsonFormats[viaMember]).list(ctx, d, viaMember, key)
+	}
 	for _, format := range jsonFormats {
-		if format.is != nil && format.is(member) {
-			return format.add(ctx, c, member)
+		for i, place := range format.image {
+			if outer, inner, _ := strings.Cut(place, "/"); place != "" && outer == key && format.shared == "" {
+				c.image[i] = unquoted(below(member, inner))
+			}
 		}
 	}
 	return nil
 }
 
-// imageOf is what a file of one image says of it: xBD in its metadata.
-type imageOf struct {
-	Name          string `json:"img_name"`
-	Width, Height float64
+// below returns a member of a value, or the value itself without a name.
+func below(value json.RawMessage, name string) string {
+	if name != "" {
+		value, _, _ = member(value, name, nil) // another thing says nothing
+	}
+	return string(value)
 }
 
-// declare notes what a member says of the one image of a file, of LabelMe or xBD. Another thing says nothing.
-func (c *collection) declare(key string, member json.RawMessage) {
-	switch key {
-	case "imagePath":
-		_ = json.Unmarshal(member, &c.image.Name)
-	case "imageWidth":
-		_ = json.Unmarshal(member, &c.image.Width)
-	case "imageHeight":
-		_ = json.Unmarshal(member, &c.image.Height)
-	case "metadata":
-		_ = json.Unmarshal(member, &c.image)
-	}
-}
+// isGeoJSON reports whether the file says that it has features.
+func (c *collection) isGeoJSON() bool { return c.kind == "FeatureCollection" || c.kind == "Feature" }
 
 // hasOwn reports whether the file has features of GeoJSON or images of COCO.
-func (c *collection) hasOwn() bool { return c.begun || c.coco != nil && len(c.coco.paths) > 0 }
+func (c *collection) hasOwn() bool {
+	return c.begun && c.isGeoJSON() || c.coco != nil && len(c.coco.paths) > 0
+}
 
-// objectsOf returns the objects of a file of another format in JSON.
-func (c *collection) objectsOf(format string, many bool) *labels {
+// treeOf returns the objects of a file of another format in JSON.
+func (c *collection) treeOf(f *named) *tree {
 	if c.other == nil {
-		c.other, c.many = newLabels(c.o, format), many
+		c.other, c.many = newLabels(c.o, f.name).treeOf(f, false), f.shared != ""
+		c.other.text = c.text
 	}
 	return c.other
 }
@@ -316,7 +304,9 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 	case err != nil:
 		return err
 	case token == json.Delim('{') && c.other == nil:
-		return readXBD(ctx, c, d)
+		t := c.treeOf(jsonFormats["features"])
+		t.path = append(t.path, "features")
+		return t.behind(ctx, d, token)
 	case token != json.Delim('['):
 		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where [ must stand", token)
 	}

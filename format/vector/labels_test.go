@@ -298,6 +298,7 @@ func TestLabelsThatAreWrong(t *testing.T) {
 		{`{"annotations": [{"category_id": 1}], "categories": [{"id": 2, "name": "a"}]}`, fault.Corrupt, "id 1"},
 		{`{"images": [{"id": 1}, {"id": 2}], "annotations": []}`, fault.Unsupported, "2 images"},
 		{`{"images": [{"file_name": "a"}]}`, fault.Corrupt, "id"},
+		{`{"shapes": [{}], "features": []}`, fault.Unsupported, "no points"},
 		{`{"annotations": [{"x": "` + strings.Repeat("x", 17<<20) + `"}]}`, fault.Limit, "over 4194304 bytes"},
 	} {
 		_, err := openLabel(t, c.text, Options{OneImage: true, Class: true})

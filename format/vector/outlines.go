@@ -32,7 +32,9 @@ func (l *labels) outlines(text json.RawMessage) (coordForm, error) {
 // list returns the numbers of a list, and how many lists deep they lie. It calls each with the numbers of every list
 // that lies in another, unless it is nil.
 func (l *labels) list(text json.RawMessage, each func([]float64) error) (list []float64, depth int, err error) {
-	wrong := fault.New(fault.Corrupt, "list", "%s is no list of numbers", fault.Short(string(text)))
+	wrong := func() ([]float64, int, error) {
+		return nil, 0, fault.New(fault.Corrupt, "list", "%s is no list of numbers", fault.Short(string(text)))
+	}
 	list, level := l.outline[:0], 0
 	rest := strings.TrimSpace(string(text))
 	for len(rest) > 0 {
@@ -41,7 +43,7 @@ func (l *labels) list(text json.RawMessage, each func([]float64) error) (list []
 			level++
 			depth = max(depth, level)
 			if rest = rest[1:]; level > 2 || level == 2 && (each == nil || len(list) > 0) {
-				return nil, 0, wrong
+				return wrong()
 			}
 		case ']':
 			if level--; level == 1 {
@@ -56,11 +58,11 @@ func (l *labels) list(text json.RawMessage, each func([]float64) error) (list []
 		default:
 			end := strings.IndexAny(rest, ",] \t\r\n")
 			if end <= 0 || level != depth {
-				return nil, 0, wrong
+				return wrong()
 			}
 			x, err := parseNumber(rest[:end])
 			if err != nil {
-				return nil, 0, wrong
+				return wrong()
 			}
 			list, rest = append(list, x), rest[end:]
 		}
@@ -231,20 +233,18 @@ type viaShape struct {
 	YS                  []float64 `json:"all_points_y"`
 }
 
-// viaText adds the shape of a region in a cell of VIA's CSV. Images without regions have an empty one.
-func (l *labels) viaText(text string) (coordForm, error) {
-	var shape viaShape
-	if err := json.Unmarshal([]byte(text), &shape); err != nil {
+// via adds a region of VIA, with its attributes as values if they are there. Images without regions have an empty one
+// in a CSV.
+func (l *labels) via(text, attributes string, _ uint32) (coordForm, error) {
+	if l.valued = attributes != ""; l.valued {
+		if err := l.viaValues(json.RawMessage(attributes)); err != nil {
+			return noForm, err
+		}
+	}
+	var s viaShape
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return noForm, fault.New(fault.Corrupt, "region_shape_attributes", "%v", err)
 	}
-	if shape.Name == "" {
-		return noForm, nil
-	}
-	return l.via(&shape)
-}
-
-// via adds the shape of a region.
-func (l *labels) via(s *viaShape) (coordForm, error) {
 	switch s.Name {
 	case "rect":
 		return l.box(s.X, s.Y, s.X+s.Width, s.Y+s.Height), nil
@@ -253,6 +253,8 @@ func (l *labels) via(s *viaShape) (coordForm, error) {
 	case "ellipse":
 		return polygonForm, l.polygon(ellipse(s.CX, s.CY, s.RX, s.RY, s.Theta)...)
 	case "polygon":
+	case "":
+		return noForm, nil
 	default:
 		return l.leaveOut(s.Name), nil
 	}

@@ -28,7 +28,9 @@ type tree struct {
 	keyed    bool       // the image is the name of a member whose path is shared
 	numbered bool       // paths have numbers of elements
 	outline  string     // the place whose texts are points, each in an element
+	byNumber bool       // a list of objects may be an object, whose members are numbered
 	add      func(ctx context.Context, of record) error
+	around   func() error     // declares the image that objects share
 	text     *textguard.Parts // of JSON, or nil
 
 	path    []string
@@ -98,6 +100,14 @@ func (l *labels) newTree(ends bool) *tree {
 	if l.form.kind.roles[0] == "outline" {
 		t.outline = box[0]
 	}
+	t.around = func() error {
+		name, err := l.imageOf(l.o.Image, t.of)
+		if err != nil || l.o.OneImage { // objects say what lacks
+			return nil //nolint:nilerr // likewise
+		}
+		_, err = l.declare(name, name, 0, 0)
+		return err
+	}
 	t.add = func(ctx context.Context, of record) error {
 		if !slices.ContainsFunc(box, func(name string) bool { return textAt(of, name) != "" }) {
 			l.remarks.Add(NoBox, "object ", t.count)
@@ -106,6 +116,84 @@ func (l *labels) newTree(ends bool) *tree {
 		return l.record(ctx, of)
 	}
 	return t
+}
+
+// treeOf returns the tree of a named format, in XML or JSON.
+func (l *labels) treeOf(f *named, isXML bool) *tree {
+	t := &tree{labels: l, ends: isXML, waits: f.shared != "", byNumber: f.shared != ""}
+	l.inJSON = !isXML
+	class, _, _ := strings.Cut(f.class, " ")
+	if class != "" {
+		l.classIs(class)
+	}
+	for _, objects := range strings.Fields(f.objects) {
+		t.objects = append(t.objects, pathOf(objects))
+	}
+	t.in = spots(t.in, class, f.values, strings.Fields(f.class))
+	for _, form := range f.forms {
+		for _, name := range form.names() {
+			t.in = spots(t.in, name, "", []string{name})
+		}
+		if form.kind.roles[0] == "outline" {
+			t.outline = form.places[0].name
+		}
+	}
+	for _, column := range l.values {
+		if column.optional = true; column.column != "" && column.column != class { // an object may lack members
+			t.in = spots(t.in, column.column, f.values, []string{column.column})
+		}
+	}
+	if f.shared != "" {
+		t.shared = pathOf(f.shared)
+	}
+	for i, image := range f.image {
+		t.out = spots(t.out, imagePlaces[i], "", strings.Fields(image))
+	}
+	number := uint32(0)
+	t.around = func() (err error) {
+		text := func(i int) string { return unquoted(textAt(t.of, imagePlaces[i])) }
+		if name := text(0); name != "" || !t.waits || len(t.held) > 0 {
+			number, err = l.declare(name, name, sizeOf(text(1)), sizeOf(text(2)))
+		}
+		return err
+	}
+	t.add = func(ctx context.Context, of record) error {
+		form, err := l.choose(f, of)
+		if err == nil {
+			err = l.put(ctx, form, of, number)
+		}
+		return err
+	}
+	return t
+}
+
+// imagePlaces are the names of the places of the image of a named format, which no file has.
+var imagePlaces = [3]string{"\x00image", "\x00width", "\x00height"}
+
+// list reads the value of the member of a file that has a path. Errors name it and the object.
+func (t *tree) list(ctx context.Context, d *json.Decoder, path ...string) error {
+	t.path = append(t.path[:0], path...)
+	first := t.count
+	err := t.value(ctx, d)
+	if err == nil {
+		return nil
+	}
+	return fault.WithPart(err, t.path[0]+" "+strconv.Itoa(max(0, t.count-first-1)), fault.NoOffset)
+}
+
+// spots appends the spots of a place: alternatives below a member, "" for none. A name of a member may have dots.
+func spots(to []spot, name, below string, alternatives []string) []spot {
+	for _, place := range alternatives {
+		for _, path := range [][]string{{place}, pathOf(place)} {
+			if below != "" {
+				path = append([]string{below}, path...)
+			}
+			if n := len(to); n == 0 || to[n-1].name != name || !slices.Equal(to[n-1].path, path) {
+				to = append(to, spot{name: name, path: path})
+			}
+		}
+	}
+	return to
 }
 
 // check refuses a file in which no object has coordinates where box says.
@@ -212,13 +300,11 @@ func (t *tree) end(ctx context.Context) error {
 		t.held = append(t.held, held)
 	}
 	isRoot := len(t.path) == 0 || t.ends && len(t.path) == 1
-	if t.within || !t.waits || !isRoot && (len(t.shared) == 0 || !t.at(t.shared)) {
+	if t.within || len(t.out) == 0 || !isRoot && (len(t.shared) == 0 || !t.at(t.shared)) {
 		return nil
 	}
-	if name, err := t.imageOf(t.o.Image, t.of); err == nil && !t.o.OneImage { // perhaps without objects
-		if _, err := t.declare(name, name, 0, 0); err != nil {
-			return err
-		}
+	if err := t.around(); err != nil { // also one without objects
+		return err
 	}
 	for _, held := range t.held {
 		for i := range t.in {
@@ -238,15 +324,17 @@ func (t *tree) end(ctx context.Context) error {
 }
 
 // of is the record of an object.
-func (t *tree) of(name string) (string, bool) {
+func (t *tree) of(name string) (text string, ok bool) {
 	for _, spots := range [][]spot{t.in, t.out} {
 		for i := range spots {
-			if s := &spots[i]; s.name == name {
-				return string(s.text), s.text != nil && (t.ends || string(s.text) != "null")
+			if s := &spots[i]; s.name == name && s.text != nil {
+				if text = string(s.text); t.ends || text != "null" {
+					return text, true
+				}
 			}
 		}
 	}
-	return "", false
+	return text, false
 }
 
 // value reads the next value of JSON.
@@ -262,10 +350,49 @@ func (t *tree) value(ctx context.Context, d *json.Decoder) error {
 		return d.Decode(&t.skipped)
 	}
 	token, err := d.Token()
-	if t.empty = t.empty || err == nil && token == nil; err == nil {
-		err = t.behind(ctx, d, token)
+	switch t.empty = t.empty || err == nil && token == nil; {
+	case err != nil:
+		return err
+	case token == json.Delim('{') && t.byNumber && !t.within && slices.ContainsFunc(t.objects, t.at):
+		return t.numbers(ctx, d)
 	}
-	return err
+	return t.behind(ctx, d, token)
+}
+
+// numbers reads objects that wait, which are the members of one by their numbers.
+func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
+	type numbered struct {
+		number int
+		held   [][]byte
+	}
+	var objects []numbered
+	first := len(t.held)
+	for d.More() {
+		t.text.Next()
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		number, err := strconv.Atoi(key.(string)) // the decoder takes no other keys
+		if err != nil {
+			return fault.Wrap(fault.Corrupt, "object", err)
+		}
+		token, err := d.Token()
+		if err == nil {
+			err = t.behind(ctx, d, token)
+		}
+		if err != nil {
+			return err
+		}
+		for i := first + len(objects); i < len(t.held); i++ {
+			objects = append(objects, numbered{number, t.held[i]})
+		}
+	}
+	slices.SortStableFunc(objects, func(a, b numbered) int { return a.number - b.number })
+	for i, object := range objects {
+		t.held[first+i] = object.held
+	}
+	return expect(d, '}')
 }
 
 // leads reports whether a place may be in the element.

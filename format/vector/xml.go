@@ -1,0 +1,121 @@
+package vector
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// maxDepth bounds elements inside others: labels have five.
+const maxDepth = 32
+
+func init() { register(labelFormat{vocFormat.name, beginsXML, readVOC, Pixels, false}) }
+
+// beginsXML reports whether a file is XML.
+func beginsXML(head []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("<"))
+}
+
+// readVOC reads a file of VOC. One without an object must be an annotation, and no other XML.
+func readVOC(ctx context.Context, r source.Reader, l *labels) error {
+	t := l.treeOf(&vocFormat, true)
+	root, err := t.walkXML(ctx, r)
+	if err == nil && t.count == 0 && !strings.HasSuffix(strings.ToLower(root), "annotation") && root != "HRSC_Image" {
+		err = fault.New(fault.Unsupported, "XML", "<%s> has no <object>, and VOC XML without one is an <annotation>: "+
+			"box says where others have their coordinates", fault.Short(root))
+	}
+	return err
+}
+
+// walkXML reads the elements of a file and the texts in them, and returns the name of the outermost one.
+func (t *tree) walkXML(ctx context.Context, r source.Reader) (root string, err error) {
+	text := newParts(ctx, r, "element", maxLine)
+	decoder := xml.NewDecoder(text)
+	decoder.CharsetReader = latin
+	for {
+		text.Next()
+		token, err := decoder.RawToken()
+		if errors.Is(err, io.EOF) && len(t.path) == 0 {
+			return root, nil
+		}
+		if err != nil {
+			return root, xmlError(decoder, err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if t.path = append(t.path, token.Name.Local); len(t.path) > maxDepth {
+				return root, fault.At(fault.Limit, "element", decoder.InputOffset(), "%d elements in each other",
+					len(t.path))
+			}
+			if len(t.seen) < maxListed && !slices.Contains(t.seen, token.Name.Local) {
+				t.seen = append(t.seen, token.Name.Local)
+			}
+			root = t.seen[0]
+			err = t.begin(token.Attr)
+		case xml.CharData:
+			if text := bytes.TrimSpace(token); len(text) > 0 && len(t.path) > 0 {
+				err = t.leaf(text)
+			}
+		case xml.EndElement:
+			if len(t.path) == 0 || t.path[len(t.path)-1] != token.Name.Local {
+				return root, fault.At(fault.Corrupt, "element", decoder.InputOffset(), "</%s> ends no element",
+					fault.Short(token.Name.Local))
+			}
+			err = t.end(ctx)
+			t.path = t.path[:len(t.path)-1]
+		}
+		if err != nil {
+			return root, fault.WithPart(err, "object", decoder.InputOffset())
+		}
+	}
+}
+
+// xmlError gives an error of the parser its kind.
+func xmlError(d *xml.Decoder, err error) error {
+	var syntax *xml.SyntaxError
+	// The parser has types for the versions that it knows.
+	other := fault.KindOf(err) == 0 && strings.HasPrefix(err.Error(), "xml: ")
+	if errors.As(err, &syntax) || other || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fault.WrapAt(fault.Corrupt, "XML", d.InputOffset(), err)
+	}
+	return err
+}
+
+// latin reads the encodings other than UTF-8 that annotation programs write.
+func latin(label string, in io.Reader) (io.Reader, error) {
+	known := []string{"us-ascii", "ascii", "iso-8859-1", "latin1", "latin-1", "windows-1252"}
+	if !slices.Contains(known, strings.ToLower(label)) {
+		return nil, fault.New(fault.Unsupported, "XML", "the encoding %q: save it as UTF-8", fault.Short(label))
+	}
+	return &latinText{r: in}, nil
+}
+
+// latinText is a text of one byte a character, as UTF-8.
+type latinText struct {
+	r    io.Reader
+	rest []byte
+}
+
+// Read implements io.Reader.
+func (t *latinText) Read(p []byte) (int, error) {
+	if len(t.rest) == 0 {
+		var raw [512]byte
+		n, err := t.r.Read(raw[:])
+		if n == 0 {
+			return 0, err
+		}
+		for _, char := range raw[:n] {
+			t.rest = append(t.rest, string(rune(char))...)
+		}
+	}
+	n := copy(p, t.rest)
+	t.rest = t.rest[n:]
+	return n, nil
+}
