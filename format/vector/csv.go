@@ -14,8 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-func init() { register(labelFormat{"CSV", beginsCSV, readCSV, Pixels, true}) }
-
 // separator returns what separates the values of a table by its first line.
 func separator(head []byte) rune {
 	return textguard.Separator(head[textguard.SeparatorLine(head):], textguard.Order(head, ",;\t"))

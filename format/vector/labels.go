@@ -21,22 +21,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// labelFormats are the formats of labels for detectors, whose shapes lie in the pixels of images. No two of them take
-// the same file. JSON is not here: openText reads COCO beside GeoJSON.
-var labelFormats []labelFormat
-
-// labelFormat is a format of labels.
-type labelFormat struct {
-	name   string
-	begins func(head []byte) bool // reports whether a file with these first bytes has the format
-	read   func(ctx context.Context, r source.Reader, l *labels) error
-	space  Space
-	many   bool // one file names the images of its shapes
-}
-
-// register adds formats. The files that read them call it before main runs.
-func register(formats ...labelFormat) { labelFormats = append(labelFormats, formats...) }
-
 // headBytes is how many bytes of a file tell its format: the header line of a CSV, or the first lines of a text.
 const headBytes = 4 << 10
 
@@ -132,23 +116,17 @@ func (l *labels) have(known ...string) error {
 	return nil
 }
 
-// add ends an object of a text, whose coordinates were added, with its values by the names of their columns.
-func (l *labels) add(ctx context.Context, f coordForm, named map[string]string) error {
+// add ends an object, whose coordinates were added, with its values of columns, as far as it has them.
+func (l *labels) add(ctx context.Context, f coordForm, columns []string, values ...string) error {
 	for _, column := range l.values {
 		if column.column == "" {
 			continue
 		}
-		if err := column.addWord(named[column.column]); err != nil {
-			return err
+		text := ""
+		if i := slices.Index(columns, column.column); i >= 0 && i < len(values) {
+			text = values[i]
 		}
-	}
-	return l.end(ctx, f)
-}
-
-// addMembers ends an object of JSON, whose coordinates were added, with the members that have its values.
-func (l *labels) addMembers(ctx context.Context, f coordForm, members json.RawMessage) error {
-	for _, column := range l.values {
-		if err := column.add(members); err != nil {
+		if err := column.addWord(text); err != nil {
 			return err
 		}
 	}

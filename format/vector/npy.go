@@ -14,8 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-func init() { register(labelFormat{"NumPy's array", beginsNPY, readNPY, Pixels, false}) }
-
 func beginsNPY(head []byte) bool { return magic.Of(head) == magic.NPY }
 
 // readNPY reads an array (k, 4) of boxes x0, y0, x1, y1, or (k, 5) with a number of the class behind each. An array
@@ -112,8 +110,8 @@ func (b *npyBoxes) read(ctx context.Context, from, n int) error {
 			}
 		}
 		form := b.labels.box(values[0], values[1], values[2], values[3])
-		class := map[string]string{classColumn: strconv.FormatFloat(values[4], 'f', -1, 64)}
-		if err := b.labels.add(ctx, form, class); err != nil {
+		class := strconv.FormatFloat(values[4], 'f', -1, 64)
+		if err := b.labels.add(ctx, form, []string{classColumn}, class); err != nil {
 			return err
 		}
 	}

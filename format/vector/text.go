@@ -14,40 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Names that columns have in formats whose columns have no names of their own.
-const (
-	classColumn     = "class"
-	difficultColumn = "difficult" // of DOTA
-	scoreColumn     = "score"     // of predictions in YOLO's text
-)
-
-// lineFormat is a format of a text with an object on each line.
-type lineFormat struct {
-	name    string
-	space   Space
-	ordinal bool     // classes are positions in a list of names that is elsewhere
-	columns []string // of values, the class first
-	// begins reports whether the words of the first object are of the format. headed says that lines of DOTA's files
-	// stand before it.
-	begins func(words []string, headed bool) bool
-	// object adds the coordinates of an object, and returns its values by the names of their columns.
-	object func(l *labels, words []string) (coordForm, map[string]string, error)
-}
-
-func init() {
-	for _, format := range []lineFormat{
-		{"DOTA's text", Pixels, false, []string{classColumn, difficultColumn}, beginsDOTA, dotaObject},
-		{"YOLO's text", Shares, true, []string{classColumn, scoreColumn}, beginsYOLO, yoloObject},
-		{"KITTI's text", Pixels, false, []string{classColumn, scoreColumn}, beginsKITTI, kittiObject},
-	} {
-		begins := func(head []byte) bool {
-			words, headed := firstWords(head)
-			return format.begins(words, headed)
-		}
-		register(labelFormat{format.name, begins, format.read, format.space, false})
-	}
-}
-
 // read reads the objects of a text.
 func (f *lineFormat) read(ctx context.Context, r source.Reader, l *labels) error {
 	if err := l.have(f.columns...); err != nil {
@@ -60,11 +26,11 @@ func (f *lineFormat) read(ctx context.Context, r source.Reader, l *labels) error
 		if isHeading(words) {
 			return nil
 		}
-		form, named, err := f.object(l, words)
+		form, values, err := f.object(l, words)
 		if err != nil {
 			return err
 		}
-		return l.add(ctx, form, named)
+		return l.add(ctx, form, f.columns, values...)
 	})
 }
 
@@ -128,7 +94,7 @@ func beginsDOTA(words []string, headed bool) bool {
 
 // dotaObject reads x1 y1 x2 y2 x3 y3 x4 y4 class difficult. A class may be of several words, and the last number may be
 // missing.
-func dotaObject(l *labels, words []string) (coordForm, map[string]string, error) {
+func dotaObject(l *labels, words []string) (coordForm, []string, error) {
 	if len(words) < 9 {
 		return noForm, nil, fault.New(fault.Corrupt, "object", "%d words, where 8 coordinates, a class and "+
 			"whether it is difficult stand", len(words))
@@ -137,16 +103,15 @@ func dotaObject(l *labels, words []string) (coordForm, map[string]string, error)
 	if err == nil {
 		err = l.polygon(corners...)
 	}
-	named, class := map[string]string{}, words[8:]
+	class, difficult := words[8:], ""
 	if last := class[len(class)-1]; len(class) > 1 && countNumbers(class[len(class)-1:]) == 1 {
-		if class = class[:len(class)-1]; err == nil && !slices.Contains([]string{"0", "1", "2"}, last) {
+		class, difficult = class[:len(class)-1], last
+		if err == nil && !slices.Contains([]string{"0", "1", "2"}, last) {
 			err = fault.New(fault.Corrupt, "object", "%q behind the class may be a part of it, or say whether the "+
 				"object is difficult, as 0, 1 or 2 do", fault.Short(last))
 		}
-		named[difficultColumn] = last
 	}
-	named[classColumn] = strings.Join(class, " ")
-	return polygonForm, named, err
+	return polygonForm, []string{strings.Join(class, " "), difficult}, err
 }
 
 // beginsYOLO reports whether an object is numbers alone; the readers of DOTA and KITTI take others.
@@ -160,16 +125,16 @@ const YOLOOrder = "class, x and y of the middle, width and height, or class and 
 
 // yoloObject reads class, x and y of the middle, width and height, and perhaps a score; or class and the vertices of an
 // outline, which may be an oriented box. Coordinates are shares of the image.
-func yoloObject(l *labels, words []string) (form coordForm, named map[string]string, err error) {
+func yoloObject(l *labels, words []string) (form coordForm, values []string, err error) {
 	list, err := numbers(words)
 	if err != nil {
 		return noForm, nil, err
 	}
-	other := func(what string) (coordForm, map[string]string, error) {
+	other := func(what string) (coordForm, []string, error) {
 		return noForm, nil, fault.New(fault.Unsupported, "object", "%s, which is not read: write %s", what, YOLOOrder)
 	}
 	class, coords := list[0], list[1:]
-	named = map[string]string{classColumn: strconv.FormatFloat(class, 'f', -1, 64)}
+	values = []string{strconv.FormatFloat(class, 'f', -1, 64)}
 	switch count := len(coords); {
 	case class != math.Trunc(class):
 		return noForm, nil, fault.New(fault.Corrupt, "object", "%v is no class: the order is %s", class, YOLOOrder)
@@ -182,16 +147,16 @@ func yoloObject(l *labels, words []string) (form coordForm, named map[string]str
 	case count == 4 || count == 5:
 		if form = l.box(coords[0]-coords[2]/2, coords[1]-coords[3]/2, coords[0]+coords[2]/2,
 			coords[1]+coords[3]/2); count == 5 {
-			named[scoreColumn] = words[5]
+			values = append(values, words[5])
 			if !l.asks(scoreColumn) {
 				l.remarks.Add(SixNumbers, words)
 			}
 		}
-		return form, named, nil
+		return form, values, nil
 	case count == 6:
 		l.remarks.Add(SevenNumbers, words)
 	}
-	return polygonForm, named, l.polygon(coords...)
+	return polygonForm, values, l.polygon(coords...)
 }
 
 // hasKeypoints reports whether coordinates are a box, by its middle and size, with points in it, of x, y and perhaps 0,
@@ -238,7 +203,7 @@ func isKITTI(words []string) bool {
 func beginsKITTI(words []string, headed bool) bool { return !headed && isKITTI(words) }
 
 // kittiObject reads the box of class, three numbers, x0, y0, x1, y1, the object in space, and perhaps a score.
-func kittiObject(l *labels, words []string) (coordForm, map[string]string, error) {
+func kittiObject(l *labels, words []string) (coordForm, []string, error) {
 	if !isKITTI(words) {
 		return noForm, nil, fault.New(fault.Corrupt, "object", "it is no class and 14 numbers")
 	}
@@ -246,9 +211,5 @@ func kittiObject(l *labels, words []string) (coordForm, map[string]string, error
 	if err != nil {
 		return noForm, nil, err
 	}
-	named := map[string]string{classColumn: words[0]}
-	if len(words) > kittiWords {
-		named[scoreColumn] = words[kittiWords]
-	}
-	return l.box(box[0], box[1], box[2], box[3]), named, nil
+	return l.box(box[0], box[1], box[2], box[3]), append(words[:1:1], words[kittiWords:]...), nil
 }

@@ -16,8 +16,6 @@ import (
 // maxDepth bounds elements inside others: labels have five.
 const maxDepth = 32
 
-func init() { register(labelFormat{vocFormat.name, beginsXML, readVOC, Pixels, false}) }
-
 // beginsXML reports whether a file is XML.
 func beginsXML(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("<"))
