@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
@@ -302,15 +301,12 @@ func (c *cells) values() (*Values, error) {
 
 // stringCodes numbers the strings of a column.
 type stringCodes struct {
-	mu   sync.Mutex // pages are read several at a time
 	v    *Values
 	of   map[string]uint32
 	size int // of the strings, with nameBytes for each
 }
 
 func (c *stringCodes) code(b []byte) (uint32, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if code, ok := c.of[string(b)]; ok {
 		return code, nil
 	}

@@ -45,6 +45,16 @@ func newImages(o *Options, values *Values) (*images, error) {
 			`it has numbers, but images are found by their paths: write one, such as "{%s}.tif"`, o.Image)
 	}
 	found := &images{values: values, rows: make([][]uint32, len(values.Names)), names: join.Apart(values.Names)}
+	counts := make([]int, len(values.Names))
+	for _, code := range values.Codes { // of shapes without an image code 0
+		if len(counts) > 0 {
+			counts[code]++
+		}
+	}
+	all := make([]uint32, len(values.Codes))
+	for code, n := range counts {
+		found.rows[code], all = all[:0:n], all[n:]
+	}
 	for row, code := range values.Codes {
 		if !values.Null(row) {
 			found.rows[code] = append(found.rows[code], uint32(row))

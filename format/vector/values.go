@@ -3,6 +3,7 @@ package vector
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
@@ -30,7 +31,10 @@ func (p *parquetShapes) values(ctx context.Context, name string) (*Values, error
 		return nil, refuse(fault.Unsupported, "holds no numbers and no strings")
 	case meta.Note.Kind == parquet.String && meta.Type == parquet.ByteArray:
 		values.Codes = make([]uint32, rows)
+		var mu sync.Mutex // pages are read several at a time
 		take = func(row, i int, page *parquet.Values) (err error) {
+			mu.Lock()
+			defer mu.Unlock()
 			values.Codes[row], err = names.code(page.Raw(i))
 			return err
 		}
