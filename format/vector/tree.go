@@ -452,7 +452,7 @@ func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) (e
 			case nested:
 				err = t.behind(ctx, d, token)
 			case !t.numbered:
-				err = t.noObject(d, token)
+				err = t.quoted(ctx, d, token)
 			default:
 				if !row {
 					row = true
@@ -474,15 +474,27 @@ func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) (e
 			err = expect(d, ']')
 		}
 	default:
-		return t.noObject(d, token)
+		return t.quoted(ctx, d, token)
 	}
 	return err
 }
 
-// noObject returns the error about a value where objects must stand. null stands for none.
-func (t *tree) noObject(d *json.Decoder, token json.Token) error {
+// quoted reads the value in a string where objects must stand: it holds JSON, as cells of Parquet do that were made by
+// json.dumps. null stands for no object.
+func (t *tree) quoted(ctx context.Context, d *json.Decoder, token json.Token) error {
 	if token == nil {
 		return nil
+	}
+	text, _ := token.(string)
+	inner := json.NewDecoder(strings.NewReader(text))
+	inner.UseNumber()
+	first, err := inner.Token()
+	if _, nested := first.(json.Delim); err == nil && nested {
+		err = t.behind(ctx, inner, first)
+		if _, more := inner.Token(); err == nil && !errors.Is(more, io.EOF) {
+			err = fault.New(fault.Corrupt, "JSON", "a string holds more than one value")
+		}
+		return jsonError(inner, err)
 	}
 	return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where an object or a list must stand",
 		fault.Short(fmt.Sprint(token)))

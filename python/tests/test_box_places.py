@@ -389,6 +389,24 @@ def test_cells_beside_the_images(root: Path, structs: bool) -> None:
     assert out == [[o for o in of if o[0] == "ship"] for of in named(CLASSES)]
 
 
+def test_json_in_texts_of_cells(root: Path) -> None:
+    """A column of texts that json.dumps wrote, as OAM-TCD has its annotations; a text may be []."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+
+    def write(texts_of: list[str]) -> None:
+        images = [stored(root, i) for i in range(len(OBJECTS))]
+        pq.write_table(pa.table({"image": images, "coco": texts_of}), root / "t.parquet")
+
+    of = [[{"bbox": sized(b), "category": c} for c, b in objects] for objects in OBJECTS]
+    write([json.dumps(o) for o in of])
+    vector = Vector(box={"x y w h": "coco.bbox"}, column="coco.category", kind="boxes")
+    assert got(root, vector, Field(column="image"), "t.parquet")[0] == named([0, 1])
+    for text in ('[{"bbox": [1', '[{"bbox": [1, 2, 3, 4]}] []', "many"):
+        write([json.dumps(of[0]), text, "[]"])
+        with pytest.raises(chaski.CorruptError, match="JSON"):
+            got(root, vector, Field(column="image"), "t.parquet")
+
+
 @pytest.mark.parametrize(
     "called", ["ids", "{folder}/train-{i}.parquet::0/image", "train-{i}.parquet::0/image"]
 )
