@@ -154,6 +154,18 @@ type About struct {
 	// BandAxis is the array whose values are names of the bands, if there is one; "" where no name leads to it.
 	BandAxis string
 	Text     string // what decides the meaning of the arrays, for fingerprints
+	Unnamed  bool   // the dimensions have no names
+}
+
+// CheckImage returns an error about an array whose two dimensions nobody names, in a store of n images, if it may have
+// labels (n, k) or (k, n): it would be the image of each of them.
+func CheckImage(height, width int, n int64) error {
+	if n < 2 || int64(height) != n && int64(width) != n {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "dimensions", "its shape is [%d %d], and there are %d images: kind "+
+		"\"number\", or dims \"n b\" or \"b n\", says that each has a list of it; dims \"y x\" says that it is an image "+
+		"of all", height, width, n)
 }
 
 // Coordinated is a Raster whose images have coordinates along n, which are not their numbers.

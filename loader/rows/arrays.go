@@ -51,6 +51,7 @@ type arrayField struct {
 	labels store.Labels
 	n      int64    // rows
 	every  bool     // it has no axis n: its one image belongs to each row
+	twoD   bool     // nobody names its two dimensions, which were taken for y and x
 	bands  []string // their names, or nil
 	place  *catalog.Place
 }
@@ -120,16 +121,19 @@ func (d *arrays) open(ctx context.Context, f *spec.Field) (made arrayField, err 
 		if err != nil {
 			return made, err
 		}
-		_, _ = d.hasher.WriteString(raster.About().Text)
+		about := raster.About()
+		_, _ = d.hasher.WriteString(about.Text)
 		made.raster, made.place, made.n, made.every = raster, placeOf(ctx, raster), raster.Len(), !raster.HasN()
-		if made.bands = raster.About().Bands; made.bands == nil && f.BandNames != nil {
+		made.twoD = made.every && about.Unnamed && dims == ""
+		if made.bands = about.Bands; made.bands == nil && f.BandNames != nil {
 			made.bands = d.coordinateOf(ctx, raster)
 		}
 	}
 	return made, nil
 }
 
-// count sets how many rows the dataset has, which all fields must agree on.
+// count sets how many rows the dataset has, which all fields must agree on. An array (n, k) or (k, n) whose dimensions
+// nobody names may have labels, and is no image of all rows until dims says so.
 func (d *arrays) count() error {
 	for i := range d.fields {
 		f := &d.fields[i]
@@ -154,6 +158,16 @@ func (d *arrays) count() error {
 				"%d images, %d of the first field", f.n, d.n)), d.uri)
 		}
 		d.n = f.n
+	}
+	for i := range d.fields {
+		f := &d.fields[i]
+		if !f.twoD {
+			continue
+		}
+		grid := f.raster.Grid()
+		if err := store.CheckImage(grid.Height, grid.Width, d.n); err != nil {
+			return fault.WithFile(InField(f.name, err), d.uri)
+		}
 	}
 	return nil
 }

@@ -103,9 +103,10 @@ type Field struct {
 	// no pages. Default: the first page is read, and no other.
 	Pages string `json:"pages,omitempty" role:"raster"`
 	// Dims names the axes of the field's arrays in their order: of NumPy files by t, b, y and x, as in "y x b", of Zarr
-	// and TileDB arrays as the dims of the source do, in place of these. Other files ignore it. Default for NumPy
-	// files: "y x", "b y x" or "t b y x"; but "y x b" for pictures, whose last axis has 3 or 4, the others at least 32.
-	// Default for lists of samples in cells: "y x", behind t and b if Sizes has them.
+	// and TileDB arrays as the dims of the source do, in place of these. An axis that it leaves out has the length 1.
+	// Other files ignore it. Default for NumPy files: "y x", "b y x" or "t b y x"; but "y x b" for pictures, whose
+	// last axis has 3 or 4, the others at least 32. Default for lists of samples in cells: "y x", behind t and b if
+	// Sizes has them.
 	Dims string `json:"dims,omitempty" role:"raster"`
 	// Layout is an einops pattern over the axes n b y x, and t for sequences and for files with steps of
 	// time. Default "n b y x", or "n t b y x" for sequences, for files with an axis of time, also of one step, and

@@ -232,3 +232,58 @@ def test_tensors_that_would_be_other_ones(tmp_path, make, says) -> None:
     fields = {"image": chaski.Field(pattern="{id}.pt::1", dims="b y x")}
     with pytest.raises(chaski.UnsupportedError, match=says):
         rows(tmp_path, fields)
+
+
+def written(path: Path, arrays: dict[str, Any]) -> Path:
+    """Writes arrays to a file of the kind that its name says."""
+    if path.suffix == ".npz":
+        np.savez(path, **arrays)
+    elif path.suffix == ".mat":
+        pytest.importorskip("scipy.io").savemat(path, arrays)
+    else:
+        with pytest.importorskip("h5py").File(path, "w") as file:
+            for name, array in arrays.items():
+                file[name] = array
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.h5", "a.mat"])
+def test_lists_of_labels_are_no_image_of_all(tmp_path: Path, name: str) -> None:
+    """Lists (n, k) and (k, n), as SAT-6 has its classes: said by dims, or refused."""
+    random = np.random.default_rng(0)
+    labels = random.integers(0, 99, (6, 4))
+    turned = np.ascontiguousarray(labels.T)
+    path = written(
+        tmp_path / name,
+        {"x": random.integers(0, 99, (6, 8, 8, 3)), "y": labels, "turned": turned},
+    )
+
+    def lists(**options: Any) -> Any:
+        field = chaski.Field(**options)
+        image = chaski.Field(column="x", dims="n y x b")
+        return rows(path, {"image": image, "y": field}, batch_size=6)["y"]
+
+    for column, dims in (("y", "n b"), ("turned", "b n")):
+        assert (lists(column=column, dims=dims, layout="n b") == labels).all()
+        with pytest.raises(chaski.UnsupportedError, match=f'there are 6 images: kind.*"{dims}"'):
+            lists(column=column)
+    assert (lists(column="y", kind="number") == labels).all()
+    assert (lists(column="turned", dims="y x", layout="n y x") == turned).all()  # for each image
+
+
+@pytest.mark.parametrize("form", ["s{id}.npy", "s{id}.npz::a", "s{id}.h5::a", "all.h5::s{id}"])
+def test_series_without_y_and_x(tmp_path: Path, form: str) -> None:
+    """Series (t, b) of parcels, as EuroCropsML and BreizhCrops have them, of several lengths."""
+    random = np.random.default_rng(0)
+    series = [random.integers(0, 9999, (5 + k, 4)).astype(np.uint16) for k in range(3)]
+    for k, a in enumerate(series):
+        np.save(tmp_path / f"s{k}.npy", a)
+        for end in ("npz", "h5"):
+            written(tmp_path / f"s{k}.{end}", {"a": a})
+    written(tmp_path / "all.h5", {f"s{k}": a for k, a in enumerate(series)})
+    field = chaski.Field(pattern=form, dims="t b", layout="n t b", times=range(7))
+    with chaski.load(tmp_path, fields={"a": field}, batch_size=3, shuffle=False) as loader:
+        (batch,) = list(loader)
+    for k, a in enumerate(series):
+        assert (batch["a"][k] == np.pad(a, ((0, 7 - len(a)), (0, 0)))).all()
+        assert batch["steps"][k].sum() == len(a)

@@ -43,8 +43,8 @@ var meanings = map[string]string{
 const imagesPart = "dimensions"
 
 // Axes returns the axis of images that each dimension of an array stands for: as dims names them in order,
-// else by the names of the dimensions. Two dimensions without names are y and x. It returns nil if the array cannot be
-// images.
+// else by the names of the dimensions. Two dimensions without names are y and x. An axis that dims leaves out has the
+// length 1. It returns nil if the array cannot be images.
 func (m *Meta) Axes(dims string) []string {
 	if m.Texts != nil || m.Strings {
 		return nil
@@ -58,7 +58,7 @@ func (m *Meta) Axes(dims string) []string {
 			names = []string{"y", "x"}
 		}
 	}
-	if len(names) != len(m.Shape) || !slices.Contains(names, "y") || !slices.Contains(names, "x") {
+	if len(names) != len(m.Shape) || dims == "" && !(slices.Contains(names, "y") && slices.Contains(names, "x")) {
 		return nil
 	}
 	for d, n := range names {
@@ -83,7 +83,7 @@ func (a *Array) Images(dims string) (*Images, error) {
 			names = strings.Fields(dims)
 		}
 		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, "%s %.200q, of the shape %v: name each "+
-			"dimension once by dims, with n, t, b, y and x; y and x are needed", what, names, a.Shape), a.URI)
+			"dimension once by dims, with n, t, b, y and x", what, names, a.Shape), a.URI)
 	}
 	images := &Images{a: a, dim: [5]int{-1, -1, -1, -1, -1}}
 	for d, name := range axes {

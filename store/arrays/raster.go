@@ -88,7 +88,8 @@ func (s *Raster) About() store.About {
 	for _, m := range s.bands {
 		text.WriteString(m.a.print())
 	}
-	about := store.About{URI: s.bands[0].a.URI, Bands: s.names, Text: text.String()}
+	about := store.About{URI: s.bands[0].a.URI, Bands: s.names, Text: text.String(),
+		Unnamed: len(s.bands[0].a.Names) == 0}
 	if m := s.bands[0]; len(s.bands) == 1 && m.dim[2] >= 0 && m.dim[2] < len(m.a.Names) {
 		if name := m.a.Names[m.dim[2]]; name != "" {
 			about.BandAxis = path.Join(path.Dir(m.a.Path), name)

@@ -161,7 +161,7 @@ func (t *Table) expand(ctx context.Context, more []string) error {
 				return err
 			})
 		}
-		if err := group.Wait(); err != nil {
+		if err := cmp.Or(group.Wait(), t.noLabels(ctx, counts)); err != nil {
 			return err
 		}
 	}
@@ -169,6 +169,27 @@ func (t *Table) expand(ctx context.Context, more []string) error {
 		return err
 	}
 	return t.repeat(ctx, counts)
+}
+
+// noLabels returns an error about a field of images that may be labels: an array of the first .npz file whose axes
+// nobody names, beside images along n in the same file.
+func (t *Table) noLabels(ctx context.Context, counts []int64) error {
+	for i := range t.fields {
+		f := &t.fields[i]
+		if t.n == 0 || f.kind != Raster || f.axes.Dims+t.dims != "" || slices.Contains(t.stores, i) {
+			continue
+		}
+		asset, err := t.file(ctx, i, 0)
+		file, array := fileOf(asset.URI)
+		if err != nil || array == "" || magic.Named(file) != magic.NPZ {
+			continue // reading the sample has the error
+		}
+		err = store.CheckImage(asset.Index.Height, asset.Index.Width, counts[0])
+		if asset.Index.Bands == 1 && err != nil {
+			return fault.WithFile(fault.WithPart(err, "field "+f.name, fault.NoOffset), asset.URI)
+		}
+	}
+	return nil
 }
 
 // isLabel returns the array of labels that a field of a listing of stores reads, or "" for a field of anything else. An

@@ -222,9 +222,10 @@ class Field(Argument):
             read, and no other.
         dims: names the axes of the field's arrays in their order: of NumPy files by t, b, y and x,
             as in "y x b", of Zarr and TileDB arrays as the dims of the source do, in place of
-            these. Other files ignore it. Default for NumPy files: "y x", "b y x" or "t b y x"; but
-            "y x b" for pictures, whose last axis has 3 or 4, the others at least 32. Default for
-            lists of samples in cells: "y x", behind t and b if sizes has them.
+            these. An axis that it leaves out has the length 1. Other files ignore it. Default for
+            NumPy files: "y x", "b y x" or "t b y x"; but "y x b" for pictures, whose last axis has
+            3 or 4, the others at least 32. Default for lists of samples in cells: "y x", behind t
+            and b if sizes has them.
         ground: says whether the rasters of this field must lie where the first raster field's lie:
             "match" (default) makes a sample bad whose rasters have corners more than half a pixel
             of the coarser one apart, in the CRS of the first; "ignore" goes by their sizes only.
