@@ -164,8 +164,8 @@ func CheckImage(height, width int, n int64) error {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "dimensions", "its shape is [%d %d], and there are %d images: kind "+
-		"\"number\", or dims \"n b\" or \"b n\", says that each has a list of it; dims \"y x\" says that it is an image "+
-		"of all", height, width, n)
+		"\"number\", or dims \"n b\" or \"b n\", says that each has a list of it; dims \"y x\" says that it is an "+
+		"image of all", height, width, n)
 }
 
 // Coordinated is a Raster whose images have coordinates along n, which are not their numbers.

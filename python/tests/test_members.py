@@ -111,6 +111,34 @@ def test_names_of_members_are_values(data) -> None:
     assert {int(g["image"][0, 0, 0]): int(g["y"]) for g in got} == want
 
 
+@pytest.mark.parametrize("fold", [0, 1])
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_element_of_a_list(data, tmp_path, fold, nested) -> None:
+    """A list of folds, as nnU-Net writes its splits: the number of an element is part of a path."""
+    folds: Any = [{"train": ["0", "1"], "val": ["2.tif"]}, {"train": ["2"], "val": ["7", "0"]}]
+    want = sorted(int(v.removesuffix(".tif")) for v in folds[fold]["val"])
+    if nested:
+        folds = [[[f["train"], f["val"]] for f in folds]]
+    (tmp_path / "folds.json").write_text(json.dumps(folds))
+    path = f"0.{fold}.1" if nested else f"{fold}.val"
+    got = read(data, fields={"image": "{id}.tif"}, rows=Rows(ids=f"{tmp_path}/folds.json::{path}"))
+    assert sorted(int(g["image"][0, 0, 0]) for g in got) == want
+    with pytest.raises(chaski.NotFoundError, match="no rows"):
+        read(data, fields={"image": "{id}.tif"}, rows=Rows(ids=f"{tmp_path}/folds.json::7.val"))
+
+
+def test_an_element_and_members_of_its_name(data, tmp_path) -> None:
+    """A number that objects of a list have as a member is this member; both are an error."""
+    for text, kind in (('[{"0": ["3"]}, {"0": ["5"]}]', None), ('[{"a": 1}, {"0": ["5"]}]', 1)):
+        (tmp_path / "a.json").write_text(text)
+        options: Any = {"fields": {"image": "{id}.tif"}, "rows": Rows(ids=f"{tmp_path}/a.json::0")}
+        if kind is None:
+            assert [int(g["image"][0, 0, 0]) for g in read(data, **options)] == [3, 5]
+        else:
+            with pytest.raises(chaski.CorruptError, match="element 0 of a list and members of"):
+                read(data, **options)
+
+
 def test_series_of_a_manifest(data) -> None:
     """Lists of times and paths by the name of a series, with a raster beside all of them."""
     got = read(

@@ -19,7 +19,8 @@ const maxWalk = 64
 const maxSeen = 20
 
 // at reads the rows at a path of members, which points separate: NAME is a member of an object, {column} each of its
-// members, whose names are the values of that column, and of a list every element is meant. At the end of the path the
+// members, whose names are the values of that column, and of a list every element is meant, or the one whose number the
+// path has, from 0, unless objects in it have a member of this name. At the end of the path the
 // elements of a list are rows. Rows also have the members of objects in lists, and of those in {column}, that the path
 // leads through, if they have none of that name: they are outer, and below says that there may be some. "[]" behind a
 // name is allowed. It returns io.EOF at the end of the text.
@@ -38,6 +39,9 @@ func (in *items) at(d *json.Decoder, path string, outer map[string]json.RawMessa
 	case json.Delim('['):
 		if path == "" {
 			return in.list(d, outer)
+		}
+		if k, err := strconv.ParseUint(name, 10, 31); err == nil {
+			return in.numbered(d, path, rest, int(k), outer)
 		}
 		for d.More() {
 			if err := in.at(d, path, outer, true); err != nil {
@@ -72,6 +76,50 @@ func (in *items) at(d *json.Decoder, path string, outer map[string]json.RawMessa
 	}
 	_, err = d.Token()
 	return noEnd(err)
+}
+
+// numbered reads the rows below element k of a list, from behind its bracket on, or at the path in every element if
+// objects among them have such a member.
+func (in *items) numbered(d *json.Decoder, path, rest string, k int, outer map[string]json.RawMessage) error {
+	var element json.RawMessage // k, if it has no such member
+	found := false
+	for i := 0; d.More(); i++ {
+		var raw json.RawMessage
+		var members map[string]json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return noEnd(err)
+		}
+		if raw[0] == '{' {
+			if err := json.Unmarshal(raw, &members); err != nil {
+				return err
+			}
+		}
+		has := func(name string) bool { _, ok := within(path, name); return ok }
+		if slices.ContainsFunc(slices.Collect(maps.Keys(members)), has) {
+			found = true
+			if err := in.part(raw, path, outer); err != nil {
+				return err
+			}
+		} else if i == k {
+			element = raw
+		}
+		in.file.Next()
+	}
+	if _, err := d.Token(); err != nil || element == nil {
+		return noEnd(err)
+	}
+	if found {
+		return fault.At(fault.Corrupt, "member "+path, d.InputOffset(),
+			"element %d of a list and members of other elements fit it", k)
+	}
+	return in.part(element, rest, outer)
+}
+
+// part reads the rows at a path in an element of a list.
+func (in *items) part(raw json.RawMessage, path string, outer map[string]json.RawMessage) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return in.at(d, path, outer, true)
 }
 
 // columnOf returns the column of {column} in a path.
@@ -204,9 +252,7 @@ func (in *items) inside(d *json.Decoder, path string, outer map[string]json.RawM
 				members[name] = v
 			}
 		}
-		inner := json.NewDecoder(bytes.NewReader(raw))
-		inner.UseNumber()
-		return in.at(inner, rest, members, true)
+		return in.part(raw, rest, members)
 	}
 	in.seen = slices.Sorted(maps.Keys(members))
 	in.seen = in.seen[:min(len(in.seen), maxSeen)]
