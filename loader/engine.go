@@ -1,9 +1,11 @@
 package loader
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -321,6 +323,21 @@ func (e *Engine) Fingerprint() string {
 		_, _ = hasher.WriteString(d.table.Fingerprint + "\n")
 	}
 	return hasher.Hex()
+}
+
+// Marks returns what marks the contents of the files, which the fingerprint lacks: "etag:" or "mtime:" and a text that
+// is equal for equal marks, or "" if some source has neither.
+func (e *Engine) Marks() string {
+	var all []string
+	kind := ""
+	for _, d := range e.sets {
+		of, text, _ := strings.Cut(d.table.Marks, ":")
+		if kind = cmp.Or(kind, of); of == "" || of != kind {
+			return ""
+		}
+		all = append(all, text)
+	}
+	return kind + ":" + strings.Join(all, ",")
 }
 
 // Plan returns the plan of the order, which says what stands at each position. SourceInfo.Datasets

@@ -211,6 +211,8 @@ type Run struct {
 	prefetch    int
 	groups      *steps.Groups // of tickets; nil where they share nothing
 	places      map[*peer]place
+	marks       string    // of the contents, as the first server that was heard says
+	otherTimes  sync.Once // is done when a server has said other times
 }
 
 // shape has the members of a spec that a client needs: which batches there are.
@@ -271,6 +273,9 @@ func (c *Client) Open(ctx context.Context, spec any) (*Run, error) {
 				ErrChanged, peers[first].target, described.GetFingerprint(), run.fingerprint,
 				described.GetSpecHash(), run.hash))
 		}
+		if err := run.compare(peers[i], described); err != nil {
+			return nil, peers[i].failed(err)
+		}
 		run.places[peers[i]] = place{described.GetHandle(), described.GetShared(), described.GetPipe()}
 	}
 	return run, nil
@@ -322,7 +327,7 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	}
 	r.spec, r.shape, r.samples = d.GetSpec(), spec, d.GetSamples()
 	r.hash, r.fingerprint = d.GetSpecHash(), d.GetFingerprint()
-	r.batches = d.GetBatches()
+	r.batches, r.marks = d.GetBatches(), d.GetMarks()
 	r.prefetch = min(max(int(d.GetPrefetch()), batch.DefaultPrefetch), batch.MaxAutoPrefetch)
 	if len(d.GetRun()) > 0 {
 		if err := r.parts.UnmarshalJSON(d.GetRun()); err != nil {
@@ -341,6 +346,23 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	}
 	r.groups, err = groupsOf(d)
 	return err
+}
+
+// compare returns the error of a server whose files have other entity tags than those of the first. Times are logged
+// once: copies of a file on several hosts differ in them, and so do a file and what has taken its place.
+func (r *Run) compare(p *peer, d *chaskiv1.DescribeReply) error {
+	kind, _, _ := strings.Cut(r.marks, ":")
+	if d.GetMarks() == r.marks || kind == "" || !strings.HasPrefix(d.GetMarks(), kind+":") {
+		return nil
+	}
+	if kind == "etag" {
+		return fmt.Errorf("%w: files of equal names and sizes have other entity tags", ErrChanged)
+	}
+	r.otherTimes.Do(func() {
+		r.client.options.Logger.Warn("files of equal names and sizes have other times at servers: their pixels may "+
+			"differ, too", "server", p.target)
+	})
+	return nil
 }
 
 // fieldsOf returns the fields in the description of a server.

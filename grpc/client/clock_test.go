@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +32,7 @@ import (
 type clocked struct {
 	chaskiv1.UnimplementedChaskiServer
 	pool, samples int64
+	mu            sync.Mutex     // of what follows, for streams that one has after the other
 	pools         map[int64]bool // that it was asked for
 	most          int            // tickets that it owed at a time
 	tickets       int            // that it got
@@ -54,7 +57,9 @@ func (c *clocked) Describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*c
 }
 
 func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) error {
+	c.mu.Lock()
 	c.streams++
+	c.mu.Unlock()
 	tickets := make(chan *chaskiv1.Ticket, 4096)
 	go func() {
 		defer close(tickets)
@@ -69,9 +74,11 @@ func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chas
 		}
 	}()
 	for t := range tickets {
+		c.mu.Lock()
 		c.tickets++
 		c.most = max(c.most, len(tickets)+1)
 		c.pools[t.GetFirst()/c.pool] = true
+		c.mu.Unlock()
 		if c.silent > 0 && t.GetFirst() >= c.silent {
 			<-g.Context().Done()
 			return nil
@@ -286,18 +293,18 @@ func TestAllServersRefuse(t *testing.T) {
 func TestAllServersRefuseForGood(t *testing.T) {
 	for servers := 1; servers <= 3; servers++ {
 		for _, f := range faults[1:] {
-			asked := 0
+			var asked atomic.Int64
 			took, _, err := clockedRun(t, servers, 6, client.Options{}, batch.LoaderOptions{}, func(c *clocked) {
 				c.refuse = func(_ time.Duration, first int64) *chaskiv1.Fault {
 					if first != 130 {
 						return nil
 					}
-					asked++
+					asked.Add(1)
 					return proto.CloneOf(f)
 				}
 			})
-			if err == nil || took > 10*time.Second || asked < servers || asked > servers+2 {
-				t.Errorf("%s: %v of %d servers, asked %d times, after %v", f.GetKind(), err, servers, asked, took)
+			if n := int(asked.Load()); err == nil || took > 10*time.Second || n < servers || n > servers+2 {
+				t.Errorf("%s: %v of %d servers, asked %d times, after %v", f.GetKind(), err, servers, n, took)
 				continue
 			}
 			for i := range servers {

@@ -185,6 +185,9 @@ func (l *serverLane) describe() error {
 		return fmt.Errorf("%w now: fingerprint %s, before %s; spec hash %s, before %s",
 			ErrChanged, described.GetFingerprint(), l.s.run.fingerprint, described.GetSpecHash(), l.s.run.hash)
 	}
+	if err := l.s.run.compare(l.peer, described); err != nil {
+		return err
+	}
 	l.place = place{described.GetHandle(), described.GetShared(), described.GetPipe()}
 	return nil
 }

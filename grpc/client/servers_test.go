@@ -1,10 +1,12 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -33,6 +35,7 @@ type host struct {
 	path    string
 	hash    atomic.Pointer[string]
 	silent  atomic.Bool // descriptions do not come
+	marks   string      // of its descriptions
 	fault   func(first int64) *chaskiv1.Fault
 	tickets atomic.Int64
 
@@ -92,7 +95,7 @@ func (h *host) Describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*chas
 		return nil, ctx.Err()
 	}
 	hash := *h.hash.Load()
-	return &chaskiv1.DescribeReply{SpecHash: hash, Handle: hash, Samples: 100, Spec: r.GetSpec()}, nil
+	return &chaskiv1.DescribeReply{SpecHash: hash, Handle: hash, Samples: 100, Spec: r.GetSpec(), Marks: h.marks}, nil
 }
 
 func (h *host) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) error {
@@ -388,6 +391,45 @@ func TestServersOfOtherData(t *testing.T) {
 		}
 	}
 	t.Errorf("%v, want one that says %q", err, told)
+}
+
+// TestServersOfOtherContents: of files with equal names and sizes, other entity tags are refused, and other times are
+// logged once. Marks that cannot be compared are neither.
+func TestServersOfOtherContents(t *testing.T) {
+	for _, c := range []struct {
+		marks   [3]string
+		refused bool
+		logged  int
+	}{
+		{[3]string{"etag:a", "etag:a", "etag:a"}, false, 0},
+		{[3]string{"etag:a", "etag:a", "etag:b"}, true, 0},
+		{[3]string{"mtime:a", "mtime:b", "mtime:c"}, false, 1},
+		{[3]string{"etag:a", "", "mtime:b"}, false, 0},
+	} {
+		three, target := hosts(t, 3)
+		for i, h := range three {
+			h.marks = c.marks[i]
+		}
+		var log bytes.Buffer
+		o := client.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		made, err := client.Dial(target, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ok := true; ok; { // a server that takes a second is heard later
+			_, err = made.Open(t.Context(), loader.Spec{Source: "x", BatchSize: 10})
+			ok = c.refused && err == nil && t.Context().Err() == nil
+		}
+		if errors.Is(err, client.ErrChanged) != c.refused || err != nil && !c.refused {
+			t.Errorf("%v: %v", c.marks, err)
+		}
+		if n := strings.Count(log.String(), "other times"); n != c.logged {
+			t.Errorf("%v: %d lines", c.marks, n)
+		}
+		if err := made.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestAddressesAreChecked(t *testing.T) {

@@ -308,6 +308,9 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 		// As for all ranks together, since they may share this engine.
 		reply.Prefetch = uint32(ahead.Prefetch(1))
 	}
+	if marked, ok := entry.engine.(interface{ Marks() string }); ok {
+		reply.Marks = marked.Marks()
+	}
 	if s, ok := entry.engine.(interface{ State() steps.State }); ok {
 		reply.Run = []byte(s.State().Run)
 	}

@@ -38,7 +38,7 @@ func OfCatalog(t *catalog.Table) *Table {
 		}
 	}
 	return &Table{
-		N: t.Len(), Fields: fields, Fingerprint: t.Fingerprint(), ID: t.ID, ScanIDs: t.ScanIDs,
+		N: t.Len(), Fields: fields, Fingerprint: t.Fingerprint(), Marks: t.Marks(), ID: t.ID, ScanIDs: t.ScanIDs,
 		ScanKeys: t.ScanKeys, Close: t.Close, Pages: t.NewPageCounter,
 		Data: t.Data, Misplaced: t.Misplaced, Array: t.HasStores(),
 		Column: func(_ context.Context, name string) (*Column, error) { return t.Column(name) },

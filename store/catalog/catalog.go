@@ -160,6 +160,7 @@ type Table struct {
 	pathed      map[string]*columns.Column // columns of paths, of listings and catalogs
 	own         io.Closer                  // the opener, if it is not the one that the caller gave
 	fingerprint string
+	marks       string                     // what Marks returns
 	order       []int64                    // the rows of the table that are samples; nil: all
 	keys        *columns.Column            // see ScanKeys; nil of a table that is no catalog
 	was         layout.Listed              // what its samples were called in the directory that a catalog was made of
@@ -397,6 +398,7 @@ func (t *Table) reader(ctx context.Context) (source.Reader, error) {
 }
 
 func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []Source, o Options) error {
+	t.marks = l.Marks()
 	l, fields, err := t.withOutside(ctx, l, fields)
 	if err == nil {
 		l, err = t.withArrays(ctx, l, fields)
@@ -519,6 +521,11 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	if err != nil {
 		return err
 	}
+	if tag, changed := source.ETag(file), source.ModTime(file); tag != "" {
+		t.marks = "etag:" + tag
+	} else if !changed.IsZero() {
+		t.marks = fmt.Sprintf("mtime:%d", changed.UnixNano())
+	}
 	tab, err := columns.OpenParquet(ctx, file, t.pageCache)
 	if err != nil {
 		_ = file.Close()
@@ -636,6 +643,10 @@ func (t *Table) Kind(field int) Kind { return t.fields[field].kind }
 // Fingerprint returns 32 hexadecimal digits that depend on the names and sizes of the samples and on the values of
 // metadata columns; see the package comment.
 func (t *Table) Fingerprint() string { return t.fingerprint }
+
+// Marks returns what marks the contents of the listed files or, of a Parquet file, of the table: "etag:" or "mtime:"
+// and a text that is equal for equal marks; or "".
+func (t *Table) Marks() string { return t.marks }
 
 // Close closes the table. Assets that it returned stay valid.
 func (t *Table) Close() error {

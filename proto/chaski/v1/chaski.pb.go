@@ -345,7 +345,10 @@ type DescribeReply struct {
 	// What a client that opens a pipe shows; empty if the server has none. See Attach.
 	Pipe []byte `protobuf:"bytes,13,opt,name=pipe,proto3" json:"pipe,omitempty"`
 	// How many batches a client does well to request ahead; 0: the server does not say.
-	Prefetch      uint32 `protobuf:"varint,14,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
+	Prefetch uint32 `protobuf:"varint,14,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
+	// What marks the contents of the files, which the fingerprint lacks: "etag:" and a text of their entity tags, or "mtime:"
+	// and one of when they were changed, equal for equal marks. Empty if it is not known.
+	Marks         string `protobuf:"bytes,15,opt,name=marks,proto3" json:"marks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -476,6 +479,13 @@ func (x *DescribeReply) GetPrefetch() uint32 {
 		return x.Prefetch
 	}
 	return 0
+}
+
+func (x *DescribeReply) GetMarks() string {
+	if x != nil {
+		return x.Marks
+	}
+	return ""
 }
 
 // SourceInfo says what a dataset of a mixture is. Its comments document the class of Python, too.
@@ -2480,7 +2490,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x03Tls\x12\x14\n" +
 	"\x05roots\x18\x01 \x01(\fR\x05roots\x12 \n" +
 	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\"\xd5\x03\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\xeb\x03\n" +
 	"\rDescribeReply\x12\x1b\n" +
 	"\tspec_hash\x18\x01 \x01(\tR\bspecHash\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12\x18\n" +
@@ -2496,7 +2506,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\tbad_limit\x18\v \x01(\x03H\x00R\bbadLimit\x88\x01\x01\x12/\n" +
 	"\asources\x18\f \x03(\v2\x15.chaski.v1.SourceInfoR\asources\x12\x12\n" +
 	"\x04pipe\x18\r \x01(\fR\x04pipe\x12\x1a\n" +
-	"\bprefetch\x18\x0e \x01(\rR\bprefetchB\f\n" +
+	"\bprefetch\x18\x0e \x01(\rR\bprefetch\x12\x14\n" +
+	"\x05marks\x18\x0f \x01(\tR\x05marksB\f\n" +
 	"\n" +
 	"_bad_limit\"N\n" +
 	"\n" +

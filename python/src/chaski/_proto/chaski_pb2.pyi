@@ -58,7 +58,7 @@ class Tls(_message.Message):
     def __init__(self, roots: _Optional[bytes] = ..., certificate: _Optional[bytes] = ..., key: _Optional[bytes] = ...) -> None: ...
 
 class DescribeReply(_message.Message):
-    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared", "handle", "groups", "batches", "run", "bad_limit", "sources", "pipe", "prefetch")
+    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared", "handle", "groups", "batches", "run", "bad_limit", "sources", "pipe", "prefetch", "marks")
     SPEC_HASH_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
@@ -73,6 +73,7 @@ class DescribeReply(_message.Message):
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     PIPE_FIELD_NUMBER: _ClassVar[int]
     PREFETCH_FIELD_NUMBER: _ClassVar[int]
+    MARKS_FIELD_NUMBER: _ClassVar[int]
     spec_hash: str
     fingerprint: str
     samples: int
@@ -87,7 +88,8 @@ class DescribeReply(_message.Message):
     sources: _containers.RepeatedCompositeFieldContainer[SourceInfo]
     pipe: bytes
     prefetch: int
-    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ..., handle: _Optional[str] = ..., groups: _Optional[_Union[Groups, _Mapping]] = ..., batches: _Optional[int] = ..., run: _Optional[bytes] = ..., bad_limit: _Optional[int] = ..., sources: _Optional[_Iterable[_Union[SourceInfo, _Mapping]]] = ..., pipe: _Optional[bytes] = ..., prefetch: _Optional[int] = ...) -> None: ...
+    marks: str
+    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ..., handle: _Optional[str] = ..., groups: _Optional[_Union[Groups, _Mapping]] = ..., batches: _Optional[int] = ..., run: _Optional[bytes] = ..., bad_limit: _Optional[int] = ..., sources: _Optional[_Iterable[_Union[SourceInfo, _Mapping]]] = ..., pipe: _Optional[bytes] = ..., prefetch: _Optional[int] = ..., marks: _Optional[str] = ...) -> None: ...
 
 class SourceInfo(_message.Message):
     __slots__ = ("name", "fields")

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -13,8 +14,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/num"
@@ -31,6 +35,7 @@ type Listing struct {
 	Paths []string
 	Sizes []int64
 	Etags []string // nil for local files
+	times uint64   // a hash of the names of local files and of when they were changed
 	File  bool     // the source is one local file
 	// Beside are the names of files that may say more of rasters (sidecar.Is), by the directory of the rasters,
 	// which may have none.
@@ -193,6 +198,7 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 	case err == nil:
 		l = &Listing{Base: pathname.Dir(src), Roots: r, Paths: []string{filepath.Base(src)},
 			Sizes: []int64{st.Size()}, File: true}
+		l.addTime(l.Paths[0], st)
 	case openers.Missing(err) && IsGlob(src): // Missing includes names that are too long: a long pattern is not a name
 		l, err = glob(ctx, src, r, o, wanted)
 	}
@@ -422,8 +428,30 @@ func (l *Listing) add(p, rel string, d fs.DirEntry, keep bool, r *openers.Roots)
 	}
 	if st.Mode().IsRegular() {
 		l.Paths, l.Sizes = append(l.Paths, rel), append(l.Sizes, st.Size())
+		l.addTime(rel, st)
 	}
 	return nil
+}
+
+// addTime adds a local file to the hash, in any order.
+func (l *Listing) addTime(rel string, st fs.FileInfo) {
+	l.times += xxh3.HashStringSeed(rel, uint64(st.ModTime().UnixNano()))
+}
+
+// Marks returns a hash of what marks the contents of the files: "etag:" and their entity tags, "mtime:" and when they
+// were changed, or "" if not all are marked.
+func (l *Listing) Marks() string {
+	if l.Etags == nil {
+		return fmt.Sprintf("mtime:%016x", l.times)
+	}
+	sum := digest.New()
+	for _, tag := range l.Etags {
+		if tag == "" {
+			return ""
+		}
+		sum.Record([]byte(tag))
+	}
+	return "etag:" + sum.Hex()
 }
 
 // Path returns the path or URI of file i.
