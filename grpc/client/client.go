@@ -177,16 +177,25 @@ func (c *Client) Info(ctx context.Context, path string) ([]byte, error) {
 	return anyPeer(c, func(p *peer) ([]byte, error) { return p.info(ctx, path) })
 }
 
-// Report returns what each server has counted about its ranks as JSON (report.ParseAll), in the order of the targets.
-func (c *Client) Report(ctx context.Context) ([][]byte, error) {
+// Report returns what each server that there is now has counted about its ranks as JSON (report.ParseAll), by its
+// address.
+func (c *Client) Report(ctx context.Context) (map[string][]byte, error) {
+	var err error
+	if c.named() {
+		err = c.lookUp(ctx)
+	}
 	peers := c.servers()
-	all, errs := make([][]byte, len(peers)), make([]error, len(peers))
+	answers, errs := make([][]byte, len(peers)), make([]error, len(peers))
 	var group sync.WaitGroup
 	for i, p := range peers {
-		group.Go(func() { all[i], errs[i] = p.report(ctx) })
+		group.Go(func() { answers[i], errs[i] = p.report(ctx) })
 	}
 	group.Wait()
-	return all, cmp.Or(errs...)
+	all := map[string][]byte{}
+	for i, p := range peers {
+		all[p.target] = answers[i]
+	}
+	return all, cmp.Or(append(errs, err)...)
 }
 
 // Read decodes windows of one or several files at the server. Errors about files have a *fault.Error

@@ -95,12 +95,12 @@ func Parse(b []byte) (f Figures, err error) {
 	return f, err
 }
 
-// ParseAll returns the figures in the answers of several engines, with the error of asking them.
-func ParseAll(answers [][]byte, err error) ([]Figures, error) {
-	all := make([]Figures, len(answers))
-	for i, answer := range answers {
+// ParseAll returns the figures in the answers of several engines by their addresses, with the error of asking them.
+func ParseAll(answers map[string][]byte, err error) (map[string]Figures, error) {
+	all := map[string]Figures{}
+	for address, answer := range answers {
 		var broken error
-		all[i], broken = Parse(answer)
+		all[address], broken = Parse(answer)
 		err = cmp.Or(err, broken)
 	}
 	return all, err

@@ -165,7 +165,7 @@ func figures(t *testing.T, address string) report.Figures {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all[0]
+	return all[address]
 }
 
 // TestStages injects one slow part at a time, and promises that the answers name it.

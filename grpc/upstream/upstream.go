@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,8 +133,8 @@ func (e *Engine) MemoryBytes() int64 { return e.memory.Bound }
 // Report returns what the servers have counted about the ranks that they work for.
 func (e *Engine) Report(ctx context.Context) (all report.Figures, err error) {
 	figures, err := report.ParseAll(e.client.Report(ctx))
-	for _, part := range figures {
-		all.Join(part)
+	for _, address := range slices.Sorted(maps.Keys(figures)) {
+		all.Join(figures[address])
 	}
 	return all, err
 }

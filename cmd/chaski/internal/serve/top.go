@@ -3,7 +3,9 @@ package serve
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +46,7 @@ func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) e
 	}
 	defer client.Close()
 	screen := !f.once && console.IsTerminal(env.Out)
-	var old []report.Figures
+	var old map[string]report.Figures
 	for {
 		now, err := report.ParseAll(client.Report(ctx))
 		if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
@@ -70,11 +72,12 @@ func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) e
 	}
 }
 
-// since joins what several engines have counted since old, which is empty at first.
-func since(now, old []report.Figures) (all report.Figures) {
-	for i, f := range now {
-		if old != nil {
-			f = f.Since(old[i])
+// since joins what several engines have counted since old, which lacks those that have joined.
+func since(now, old map[string]report.Figures) (all report.Figures) {
+	for _, address := range slices.Sorted(maps.Keys(now)) {
+		f := now[address]
+		if before, known := old[address]; known {
+			f = f.Since(before)
 		}
 		all.Join(f)
 	}
