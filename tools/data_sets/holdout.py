@@ -49,7 +49,7 @@ C = {
     'TreeSatAI-Time-Series': '".", tables={"labels/TreeSatBA_v9_60m_multi_labels.json": {"key": "id"}}, fields={"image": Field(pattern="aerial/{id}.tif", bands=[0, 1, 2, 3]), "s2": Field(pattern="sentinel-ts/{id}_2018.h5::sen-2-data", dims="t b y x", times=range(7), ground="ignore"), "s1": Field(pattern="sentinel-ts/{id}_2018.h5::sen-1-asc-data", dims="t b y x", times=range(7), ground="ignore"), "y": Field(column="value.0", kind="class")}, rows=Rows(ids="{S}_filenames.lst")',
     'Sen2Venus': '"ALSACE", fields={"image": Field(pattern="{id}_10m_b2b3b4b8.pt", dims="n b y x"), "hr": Field(pattern="{id}_05m_b2b3b4b8.pt", dims="n b y x")}',
     'TimeMatch': '"denmark/32VNH/2017", fields={"image": Field(pattern="data/{id}.zarr", dims="t b x"), "y": "label"}, tables={"denmark/32VNH/2017/meta/metadata.pkl": "id"}',
-    'BreizhCrops': '"frh01.h5", fields={"image": Field(pattern="csv/{id}.csv", dims="t b", times=range(8)), "y": "CODE_CULTU"}, tables={"frh01.csv": {"path": "path"}}',
+    'BreizhCrops': '"frh01.csv", fields={"image": Field(pattern="frh01.h5::{path}", dims="t b", layout="n t b", times=range(8)), "y": Field(column="CODE_CULTU", kind="text")}',
     'AllClear': '"train_tx3.json::{id}.s2_toa", fields={"image": "1", "target": Field(column="target.1.0", layout="n b y x")}, rows=Rows(time=Time(key="id", order="0", length=3))',
     'SWED (Sentinel-2 Water Edges)': '"train", fields={"image": Field(pattern="images/{scene}_image_{id}.npy", dims="y x b"), "mask": Field(pattern="labels/{scene}_chip_{id}.npy", dtype="int64")}',
     'Sentinel-2 Cloud Mask Catalogue': '".", fields={"image": Field(pattern="subscenes/{id}.npy", dims="y x b"), "mask": Field(pattern="masks/{id}.npy", dims="y x b", lut={(1, 0, 0): 0, (0, 1, 0): 1, (0, 0, 1): 2}, dtype="int64"), "forest": "forest/jungle"}, tables={"classification_tags.csv": {"scene": "id"}}',
@@ -100,7 +100,6 @@ C = {
 PRE: dict[str, str] = {}
 POST: dict[str, str] = {}
 LEFT = {
-    "BreizhCrops": "series of numbers without y and x",
     "TimeMatch": "sets of pixels, with their labels in a pickle",
     "BigEarthNet as LMDB (rico-hdl, ConfigILM)": "its patterns need the keys of the database: see docs/reads.md",
 }
