@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -201,6 +202,7 @@ func openWithSides(ctx context.Context, kind store.Kind, src *spec.Source, from 
 	}
 	own, places := ownFields(from, sides)
 	table, err := openKind(ctx, kind, src, own, o)
+	err = inNoSide(err, own, sides)
 	if err != nil {
 		return nil, errors.Join(err, closeSides(sides))
 	}
@@ -212,6 +214,22 @@ func openWithSides(ctx context.Context, kind store.Kind, src *spec.Source, from 
 		return nil, errors.Join(err, table.Close())
 	}
 	return table, nil
+}
+
+// inNoSide says of the error about a field's column, which the dataset lacks, that the tables lack it, too.
+func inNoSide(err error, own []spec.Field, sides []*side) error {
+	missing, ok := errors.AsType[*fault.Error](err)
+	if !ok || missing.Kind != fault.NotFound {
+		return err
+	}
+	for _, f := range own {
+		if f.Column != "" && f.Vector == nil && missing.Part == fmt.Sprintf("field %q", f.Name) {
+			said := *missing
+			said.Msg += "; no table has it: " + fault.List(sides, func(s *side) string { return path.Base(s.Path) })
+			return &said
+		}
+	}
+	return err
 }
 
 // moreColumns returns the columns that a source and fields need beside the columns of its conditions and of

@@ -389,7 +389,7 @@ WRONG = {
         wrong([{"code": IDS[0], "y": 1}], "code"),
         "listed rasters have no columns",
     ),
-    "no column": (wrong([{"name": id, "z": 1} for id in IDS]), "listed rasters have no columns"),
+    "no column": (wrong([{"name": id, "z": 1} for id in IDS]), "no table has it: "),
     "a key of lists": (
         wrong([{"name": id, "y": 1} for id in IDS], ["name"]),
         "it must be a column",
