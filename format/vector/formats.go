@@ -1,50 +1,10 @@
 package vector
 
 import (
-	"context"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 )
-
-// labelFormats are the formats of labels for detectors, whose shapes lie in the pixels of images. No two of them take
-// the same file. Those in JSON stand below: openText reads them beside GeoJSON.
-var labelFormats = []labelFormat{
-	{vocFormat.name, beginsXML, readVOC, Pixels, false},
-	{"CSV", beginsCSV, readCSV, Pixels, true},
-	{"NumPy's array", beginsNPY, readNPY, Pixels, false},
-	(&lineFormat{"DOTA's text", false, []string{classColumn, "difficult"}, beginsDOTA, dotaObject}).in(Pixels),
-	(&lineFormat{"YOLO's text", true, []string{classColumn, scoreColumn}, beginsYOLO, yoloObject}).in(Shares),
-	(&lineFormat{"KITTI's text", false, []string{classColumn, scoreColumn}, beginsKITTI, kittiObject}).in(Pixels),
-}
-
-// labelFormat is a format of labels.
-type labelFormat struct {
-	name   string
-	begins func(head []byte) bool // reports whether a file with these first bytes has the format
-	read   func(ctx context.Context, r source.Reader, l *labels) error
-	space  Space
-	many   bool // one file names the images of its shapes
-}
-
-// lineFormat is a format of a text with an object on each line.
-type lineFormat struct {
-	name    string
-	ordinal bool     // classes are positions in a list of names that is elsewhere
-	columns []string // of values, the class first
-	// begins reports whether the words of the first object are of the format. headed says that lines of DOTA's files
-	// stand before it.
-	begins func(words []string, headed bool) bool
-	// object adds the coordinates of an object, and returns its values of the columns.
-	object func(l *labels, words []string) (coordForm, []string, error)
-}
-
-// in returns the format, whose coordinates are measured in a space.
-func (f *lineFormat) in(space Space) labelFormat {
-	begins := func(head []byte) bool { return f.begins(firstWords(head)) }
-	return labelFormat{f.name, begins, f.read, space, false}
-}
 
 // Names that columns have in formats whose columns have no names of their own.
 const (

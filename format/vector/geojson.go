@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -427,25 +426,4 @@ func (c *collection) imageBox(properties json.RawMessage) (json.RawMessage, erro
 	}
 	return json.Marshal(map[string]any{"type": "Polygon", "coordinates": [][][2]float64{{{box[0], box[1]},
 		{box[2], box[1]}, {box[2], box[3]}, {box[0], box[3]}, {box[0], box[1]}}}})
-}
-
-// checkPositions refuses what encoding/json takes for 0: numbers that a position lacks, and null.
-func checkPositions(text []byte, depth int) error {
-	level, commas := 0, 0
-	for _, char := range text {
-		switch char {
-		case '[':
-			level, commas = level+1, 0
-		case ',':
-			commas++
-		case ']':
-			if level == depth && commas == 0 {
-				return errors.New("a position of fewer than two numbers")
-			}
-			level--
-		case 'n':
-			return errors.New("a position with null")
-		}
-	}
-	return nil
 }

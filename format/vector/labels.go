@@ -21,6 +21,19 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
+// labelFormats are the formats of labels for detectors, whose shapes lie in the pixels of images. No two of them take
+// the same file. register.go sets them before main runs.
+var labelFormats []labelFormat
+
+// labelFormat is a format of labels.
+type labelFormat struct {
+	name   string
+	begins func(head []byte) bool // reports whether a file with these first bytes has the format
+	read   func(ctx context.Context, r source.Reader, l *labels) error
+	space  Space
+	many   bool // one file names the images of its shapes
+}
+
 // headBytes is how many bytes of a file tell its format: the header line of a CSV, or the first lines of a text.
 const headBytes = 4 << 10
 

@@ -14,6 +14,24 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
+// lineFormat is a format of a text with an object on each line.
+type lineFormat struct {
+	name    string
+	ordinal bool     // classes are positions in a list of names that is elsewhere
+	columns []string // of values, the class first
+	// begins reports whether the words of the first object are of the format. headed says that lines of DOTA's files
+	// stand before it.
+	begins func(words []string, headed bool) bool
+	// object adds the coordinates of an object, and returns its values of the columns.
+	object func(l *labels, words []string) (coordForm, []string, error)
+}
+
+// in returns the format, whose coordinates are measured in a space.
+func (f *lineFormat) in(space Space) labelFormat {
+	begins := func(head []byte) bool { return f.begins(firstWords(head)) }
+	return labelFormat{f.name, begins, f.read, space, false}
+}
+
 // read reads the objects of a text.
 func (f *lineFormat) read(ctx context.Context, r source.Reader, l *labels) error {
 	if err := l.have(f.columns...); err != nil {

@@ -3,6 +3,7 @@ package vector
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 
@@ -70,4 +71,25 @@ func (l *labels) labelMe(text, kind string, _ uint32) (coordForm, error) {
 		return l.leaveOut(kind), nil
 	}
 	return polygonForm, l.polygon(flat(p)...)
+}
+
+// checkPositions refuses what encoding/json takes for 0: numbers that a position lacks, and null.
+func checkPositions(text []byte, depth int) error {
+	level, commas := 0, 0
+	for _, char := range text {
+		switch char {
+		case '[':
+			level, commas = level+1, 0
+		case ',':
+			commas++
+		case ']':
+			if level == depth && commas == 0 {
+				return errors.New("a position of fewer than two numbers")
+			}
+			level--
+		case 'n':
+			return errors.New("a position with null")
+		}
+	}
+	return nil
 }
