@@ -8,8 +8,8 @@ package source
 
 import (
 	"context"
-	"io"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"

@@ -30,7 +30,7 @@ const (
 type label struct {
 	Shard    int             `json:"shard"`
 	Count    int             `json:"of"`
-	Items    int64           `json:"items"` // of all shards
+	Items    int64           `json:"items"`   // of all shards
 	Version  string          `json:"version"` // of the command
 	Settings string          `json:"settings"`
 	Inputs   string          `json:"inputs"`
