@@ -66,7 +66,7 @@ func (v *Vector) AppendCast(dst []byte, i int) []byte {
 	case Float64:
 		return appendCastFloat(dst, v.floats[i], int(v.typ.Bits))
 	case Timestamp:
-		dst = timeOf(v.ints[i], v.nano(i)).AppendFormat(dst, "2006-01-02 15:04:05.999999999")
+		dst = timeOf(v.ints[i], v.Nano(i)).AppendFormat(dst, "2006-01-02 15:04:05.999999999")
 		if v.typ.UTC {
 			dst = append(dst, "+00"...)
 		}

@@ -58,6 +58,10 @@ func (b *vectorBuilder) add(v *parquet.Values) error {
 	values.n += rows
 	switch values.typ.Kind {
 	case Null:
+	case Bool:
+		var out []bool
+		values.bools, out = extend(b, values.bools, rows)
+		b.copy(rows, func() { v.FillBools(out) })
 	case Float64:
 		var out []float64
 		values.floats, out = extend(b, values.floats, rows)

@@ -26,7 +26,7 @@ func (v *Vector) values() (column.Kind, func(row int64) column.Value) {
 	var value func(row int64) column.Value
 	switch v.typ.Kind {
 	case Bool, Int64, Uint64, Timestamp, Date, Time:
-		kind, value = column.Int, func(row int64) column.Value { return column.Value{Int: v.ints[row]} }
+		kind, value = column.Int, func(row int64) column.Value { return column.Value{Int: v.Int(int(row))} }
 	case Float64:
 		kind, value = column.Float, func(row int64) column.Value { return column.Value{Float: v.floats[row]} }
 	case String:

@@ -229,47 +229,80 @@ func commonFields(a, b Type) (Type, bool) {
 
 // Append returns the values of several vectors one after the other, as type t, which must hold them all.
 func Append(t Type, parts ...*Vector) (*Vector, error) {
-	out, parts := &Vector{typ: t}, inType(t, parts)
-	if t.Kind == String || t.Kind == Binary || t.Kind == List {
-		out.offs = make([]uint32, 1)
-	}
-	size := 0
+	out, parts, size := NewAppender(t), inType(t, parts), 0
 	for _, p := range parts {
 		if size += p.bytes(); size > math.MaxUint32 {
 			return nil, overOffsets()
 		}
 	}
 	for _, values := range parts {
-		if values.nulls != nil || out.nulls != nil {
-			out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls)+values.n)...)
-			for i := range values.n {
-				out.nulls[out.n+i] = values.Null(i)
-			}
-		}
-		out.n += values.n
-		if err := out.append(values); err != nil {
+		if err := out.Add(values); err != nil {
 			return nil, err
 		}
 	}
-	if out.nulls != nil {
-		out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls))...)
-	}
-	return out, out.appendChildren(parts)
+	return out.Vector(), out.v.appendChildren(parts)
 }
 
-// bytes returns how many bytes the strings have.
-func (v *Vector) bytes() int {
-	if v.coded != nil {
-		return v.coded.size()
+// Appender makes a vector of the values of others, one after the other.
+type Appender struct{ v Vector }
+
+// NewAppender returns an Appender of values of a type.
+func NewAppender(t Type) *Appender {
+	a := &Appender{Vector{typ: t}}
+	if t.Kind == String || t.Kind == Binary || t.Kind == List {
+		a.v.offs = make([]uint32, 1)
 	}
-	return len(v.data)
+	return a
+}
+
+// Add appends values of the type, but not the children of lists and structs. Strings are 4 GiB together at the most.
+func (a *Appender) Add(values *Vector) error {
+	out := &a.v
+	if values.nulls != nil || out.nulls != nil {
+		out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls)+values.n)...)
+		copy(out.nulls[out.n:], values.nulls)
+	}
+	out.n += values.n
+	return out.append(values)
+}
+
+// Vector returns the values. Nothing is added after it.
+func (a *Appender) Vector() *Vector { return &a.v }
+
+// bytes returns how many bytes the strings have.
+func (v *Vector) bytes() (size int) {
+	switch {
+	case v.coded != nil:
+		return v.coded.size()
+	case v.ends != nil:
+		for i, end := range v.ends {
+			size += int(end - v.offs[i])
+		}
+		return size
+	case v.data == nil: // of other kinds, too
+		return 0
+	}
+	return int(v.offs[v.n] - v.offs[0])
+}
+
+// Size returns how many bytes the values take in a vector of their own, of other kinds than lists and structs, and how
+// many of these their strings are.
+func (v *Vector) Size() (size, text int64) {
+	text = int64(v.bytes())
+	size = int64(v.n+len(v.bools)) + 8*int64(len(v.ints)+len(v.high)+len(v.floats)) + text
+	if v.offs != nil {
+		size += 4 * int64(v.n)
+	}
+	return size, text
 }
 
 // append adds p's own values.
 func (v *Vector) append(p *Vector) error {
 	switch v.typ.Kind {
-	case Bool, Int64, Uint64, Timestamp, Date, Time, Decimal:
-		v.ints = append(v.ints, p.ints...)
+	case Bool:
+		v.bools = append(v.bools, p.bools...)
+	case Int64, Uint64, Timestamp, Date, Time, Decimal:
+		v.ints = append(v.ints, p.Ints()...)
 		switch v.typ.Kind {
 		case Timestamp, Time:
 			v.appendNanos(p)
@@ -283,25 +316,29 @@ func (v *Vector) append(p *Vector) error {
 		v.floats = append(v.floats, p.floats...)
 	case String, Binary, List:
 		// Raw would make a copy of all strings and keep it.
-		if p.coded != nil {
+		if p.coded != nil || p.ends != nil {
 			for i := range p.n {
-				v.data = append(v.data, p.Bytes(i)...)
+				if !p.Null(i) {
+					v.data = append(v.data, p.Bytes(i)...)
+				}
 				v.offs = append(v.offs, uint32(len(v.data)))
 			}
 			break
 		}
-		base := v.offs[len(v.offs)-1]
-		for i := range p.n {
-			v.offs = append(v.offs, base+p.offs[i+1])
+		base := v.offs[len(v.offs)-1] - p.offs[0]
+		for _, end := range p.offs[1:] {
+			v.offs = append(v.offs, base+end)
 		}
-		v.data = append(v.data, p.data...)
+		if p.data != nil {
+			v.data = append(v.data, p.data[p.offs[0]:p.offs[p.n]]...)
+		}
 	}
 	return nil
 }
 
 // appendAsFloats appends integers to floats, and refuses those that a float does not hold exactly.
 func (v *Vector) appendAsFloats(p *Vector) error {
-	for i, x := range p.ints {
+	for i, x := range p.Ints() {
 		number, exact := float64(x), false
 		if p.typ.Kind == Uint64 {
 			number = float64(uint64(x))

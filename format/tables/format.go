@@ -27,13 +27,13 @@ func (v *Vector) formatValue(i int) string {
 	case Date:
 		return FormatDate(v.ints[i])
 	case Time:
-		if ns := v.nano(i); ns != 0 {
+		if ns := v.Nano(i); ns != 0 {
 			return timeOf(v.ints[i], ns).Format("15:04:05.000000000")
 		}
 		return clock(v.ints[i], "15:04:05")
 	}
 	text := FormatTimestamp(v.ints[i])
-	if ns := v.nano(i); ns != 0 {
+	if ns := v.Nano(i); ns != 0 {
 		text = timeOf(v.ints[i], ns).Format("2006-01-02T15:04:05.000000000")
 	}
 	if v.typ.UTC {
@@ -87,7 +87,7 @@ func (v *Vector) AppendJSON(dst []byte, i int) []byte {
 	}
 	switch v.typ.Kind {
 	case Bool:
-		return strconv.AppendBool(dst, v.ints[i] != 0)
+		return strconv.AppendBool(dst, v.bools[i])
 	case Int64:
 		return strconv.AppendInt(dst, v.ints[i], 10)
 	case Uint64:

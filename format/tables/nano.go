@@ -9,8 +9,8 @@ func (v *Vector) Nanos() []int64 {
 	return v.high
 }
 
-// nano returns the nanoseconds to add to the microseconds of time or timestamp i.
-func (v *Vector) nano(i int) int64 {
+// Nano returns the nanoseconds to add to the microseconds of time or timestamp i.
+func (v *Vector) Nano(i int) int64 {
 	if ns := v.Nanos(); ns != nil {
 		return ns[i]
 	}

@@ -9,12 +9,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // cost is about how much memory the values take.
 func (v *Vector) cost() int64 {
-	size := int64(cap(v.nulls)) + 8*int64(cap(v.ints)+cap(v.high)+cap(v.floats)) + int64(cap(v.data)) +
-		4*int64(cap(v.offs))
+	size := int64(cap(v.nulls)+cap(v.bools)) + 8*int64(cap(v.ints)+cap(v.high)+cap(v.floats)) + int64(cap(v.data)) +
+		4*int64(cap(v.offs)+cap(v.ends))
 	if v.coded != nil {
 		size += v.coded.cost()
 	}
@@ -36,7 +37,7 @@ type Kind uint8
 // Kinds, and the accessor of Vector that returns their values.
 const (
 	Null      Kind = iota // no value
-	Bool                  // Int: 0 or 1
+	Bool                  // Bools; Int: 0 or 1
 	Int64                 // Int; Type.Bits is the width in the file
 	Uint64                // Int, the bits of a uint64
 	Float64               // Float; Type.Bits is the width in the file
@@ -109,12 +110,14 @@ type Vector struct {
 	n     int
 	nulls []bool // nil: no value is null
 
+	bools    []bool
 	ints     []int64 // also the low 64 bits of Decimal
 	high     []int64 // the high 64 bits of Decimal; of Time and Timestamp see Nanos
 	floats   []float64
 	coded    *coded   // String, instead of data and offs
 	data     []byte   // String, Binary
 	offs     []uint32 // String, Binary: n+1 offsets in data; List: n+1 rows of child
+	ends     []uint32 // String, Binary: where values end that do not follow each other; else nil
 	children []*Vector
 }
 
@@ -125,7 +128,9 @@ func NewNulls(t Type, n int) *Vector {
 		values.nulls[i] = true
 	}
 	switch t.Kind {
-	case Bool, Int64, Uint64, Timestamp, Date, Time:
+	case Bool:
+		values.bools = make([]bool, n)
+	case Int64, Uint64, Timestamp, Date, Time:
 		values.ints = make([]int64, n)
 	case Decimal:
 		values.ints, values.high = make([]int64, n), make([]int64, n)
@@ -147,7 +152,19 @@ func NewNulls(t Type, n int) *Vector {
 // NewInts returns values of a kind that Int gives. nulls is nil if no value is null. Both slices belong to the vector
 // from then on; so do the slices of the other constructors.
 func NewInts(t Type, ints []int64, nulls []bool) *Vector {
-	return &Vector{typ: t, n: len(ints), nulls: nulls, ints: ints}
+	if t.Kind != Bool {
+		return &Vector{typ: t, n: len(ints), nulls: nulls, ints: ints}
+	}
+	bools := make([]bool, len(ints))
+	for i, x := range ints {
+		bools[i] = x != 0
+	}
+	return &Vector{typ: t, n: len(ints), nulls: nulls, bools: bools}
+}
+
+// NewBools returns values of kind Bool.
+func NewBools(bools, nulls []bool) *Vector {
+	return &Vector{typ: Type{Kind: Bool}, n: len(bools), nulls: nulls, bools: bools}
 }
 
 // NewBigs returns values of kind Decimal from their low and high 64 bits, neither nil.
@@ -195,7 +212,19 @@ func (v *Vector) Len() int { return v.n }
 func (v *Vector) Null(i int) bool { return v.typ.Kind == Null || v.nulls != nil && v.nulls[i] }
 
 // Int returns value i of the kinds Bool, Int64, Uint64 (its bits), Timestamp, Date and Time.
-func (v *Vector) Int(i int) int64 { return v.ints[i] }
+func (v *Vector) Int(i int) int64 {
+	if v.typ.Kind == Bool {
+		return bit(v.bools[i])
+	}
+	return v.ints[i]
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
 
 // Float returns value i of kind Float64.
 func (v *Vector) Float(i int) float64 { return v.floats[i] }
@@ -204,6 +233,9 @@ func (v *Vector) Float(i int) float64 { return v.floats[i] }
 func (v *Vector) Bytes(i int) []byte {
 	if v.coded != nil {
 		v, i = v.coded.values, int(v.coded.codes[i])
+	}
+	if v.ends != nil {
+		return v.data[v.offs[i]:v.ends[i]:v.ends[i]]
 	}
 	return v.data[v.offs[i]:v.offs[i+1]:v.offs[i+1]]
 }
@@ -258,8 +290,24 @@ func (v *Vector) Big(i int) *big.Int {
 // must not change it, nor the slices that the methods below return.
 func (v *Vector) Nulls() []bool { return v.nulls }
 
-// Ints returns the values that Int gives one of.
-func (v *Vector) Ints() []int64 { return v.ints }
+// Bools returns the values of kind Bool.
+func (v *Vector) Bools() []bool { return v.bools }
+
+// Ints returns the values that Int gives one of; of kind Bool it makes them.
+func (v *Vector) Ints() []int64 {
+	if v.bools != nil {
+		return bits(v.bools)
+	}
+	return v.ints
+}
+
+func bits(bools []bool) []int64 {
+	ints := make([]int64, len(bools))
+	for i, b := range bools {
+		ints[i] = bit(b)
+	}
+	return ints
+}
 
 // High returns the high 64 bits of kind Decimal; Ints has the low ones.
 func (v *Vector) High() []int64 { return v.high }
@@ -267,12 +315,21 @@ func (v *Vector) High() []int64 { return v.high }
 // Floats returns the values of kind Float64.
 func (v *Vector) Floats() []float64 { return v.floats }
 
-// Raw returns the values of the kinds String and Binary: value i is data[offs[i]:offs[i+1]].
+// Raw returns the values of the kinds String and Binary: value i is data[offs[i]:offs[i+1]]. Those of Pick have Spans.
 func (v *Vector) Raw() (data []byte, offs []uint32) {
 	if v.coded != nil {
 		return v.coded.flat()
 	}
 	return v.data, v.offs
+}
+
+// Spans returns the values of the kinds String and Binary: value i is data[lo[i]:hi[i]].
+func (v *Vector) Spans() (data []byte, lo, hi []uint32) {
+	if v.ends != nil {
+		return v.data, v.offs, v.ends
+	}
+	data, offs := v.Raw()
+	return data, offs[:v.n], offs[1:]
 }
 
 // Offsets returns the rows of kind List: value i is the child's rows offs[i] to offs[i+1].
@@ -281,6 +338,9 @@ func (v *Vector) Offsets() (child *Vector, offs []uint32) { return v.children[0]
 // TakeBytes returns about how much memory Take(rows) needs.
 func (v *Vector) TakeBytes(rows []int) int64 {
 	count, each := int64(len(rows)), int64(1) // whether it is null
+	if v.bools != nil {
+		each++
+	}
 	for _, words := range [][]int64{v.ints, v.high} {
 		if words != nil {
 			each += 8
@@ -333,11 +393,12 @@ func (v *Vector) Take(rows []int) (*Vector, error) {
 			out.nulls[i] = r < 0 || v.nulls != nil && v.nulls[r]
 		}
 	}
-	out.ints, out.high, out.floats = gather(v.ints, rows), gather(v.high, rows), gather(v.floats, rows)
+	out.bools, out.ints, out.high = gather(v.bools, rows), gather(v.ints, rows), gather(v.high, rows)
+	out.floats = gather(v.floats, rows)
 	switch v.typ.Kind {
 	case Bool, Int64, Uint64, Decimal, Timestamp, Date, Time:
 		// v has no rows, so all that was taken is null.
-		if v.ints == nil {
+		if v.ints == nil && v.bools == nil {
 			return NewNulls(v.typ, len(rows)), nil
 		}
 	case Float64:
@@ -358,6 +419,56 @@ func (v *Vector) Take(rows []int) (*Vector, error) {
 		}
 	}
 	return out, nil
+}
+
+// Pick is Take of rows that v has, and shares its strings. It takes no lists and structs. The result has the nulls that
+// are given; nil: those of v.
+func (v *Vector) Pick(rows []int32, nulls []bool) *Vector {
+	if v.typ.Kind == Null {
+		return NewNulls(v.typ, len(rows))
+	}
+	if nulls == nil {
+		nulls = pick(v.nulls, rows)
+	}
+	out := &Vector{typ: v.typ, n: len(rows), nulls: nulls, bools: pick(v.bools, rows), ints: pick(v.ints, rows),
+		high: pick(v.high, rows), floats: pick(v.floats, rows)}
+	if v.typ.Kind == String || v.typ.Kind == Binary {
+		data, lo, hi := v.Spans()
+		out.data, out.offs, out.ends = data, num.Pick(lo, rows), num.Pick(hi, rows)
+	}
+	return out
+}
+
+// pick is num.Pick, nil of nil.
+func pick[T any](from []T, rows []int32) []T {
+	if from == nil {
+		return nil
+	}
+	return num.Pick(from, rows)
+}
+
+// Part is Pick of n rows from lo on. It shares all values of v.
+func (v *Vector) Part(lo, n int) *Vector {
+	out := &Vector{typ: v.typ, n: n, nulls: part(v.nulls, lo, n), bools: part(v.bools, lo, n),
+		ints: part(v.ints, lo, n), high: part(v.high, lo, n), floats: part(v.floats, lo, n)}
+	switch {
+	case v.typ.Kind == Null:
+		return NewNulls(v.typ, n)
+	case v.ends != nil:
+		out.data, out.offs, out.ends = v.data, part(v.offs, lo, n), part(v.ends, lo, n)
+	case v.typ.Kind == String || v.typ.Kind == Binary:
+		data, offs := v.Raw()
+		out.data, out.offs = data, offs[lo:lo+n+1]
+	}
+	return out
+}
+
+// part returns n values from lo on, nil of nil.
+func part[T any](from []T, lo, n int) []T {
+	if from == nil {
+		return nil
+	}
+	return from[lo : lo+n]
 }
 
 func gather[T any](from []T, rows []int) []T {

@@ -42,15 +42,21 @@ func (v *Values) stored() *Values {
 	return v
 }
 
-// FillInts sets dst, which must be all 0, to the values of all rows of a column of booleans or integers. Null rows stay
-// 0. Unsigned numbers of 64 bits keep their bits.
+// FillBools sets dst, which must be all false, to the values of all rows of a column of booleans. Null rows stay false.
+func (v *Values) FillBools(dst []bool) {
+	bits := make([]uint8, len(dst))
+	pick(bits, v.stored().data, v)
+	for i, b := range bits {
+		dst[i] = b != 0
+	}
+}
+
+// FillInts sets dst, which must be all 0, to the values of all rows of a column of integers. Null rows stay 0. Unsigned
+// numbers of 64 bits keep their bits.
 func (v *Values) FillInts(dst []int64) {
 	values := v.stored()
 	done := false
 	switch {
-	case values.width == 1:
-		pick(dst, values.data, v)
-		done = true
 	case values.width == 4 && values.unsigned:
 		done = pickNumbers[uint32](dst, values, v)
 	case values.width == 4:

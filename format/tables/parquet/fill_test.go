@@ -82,6 +82,14 @@ func checkFilled(t *testing.T, what string, col *Column, v *Values) {
 	case ByteArray, FixedLenByteArray:
 		data = make([]byte, v.Size())
 		v.FillBytes(data, offs, 100)
+	case Boolean:
+		bools := make([]bool, n)
+		v.FillBools(bools)
+		for i, b := range bools {
+			if b {
+				ints[i] = 1
+			}
+		}
 	default:
 		v.FillInts(ints)
 	}

@@ -90,13 +90,8 @@ func Infer(ctx context.Context, column *tables.Vector, want Want, commas bool) (
 		})
 		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, floats, nulls), err
 	case isBool:
-		truths, err := parsed(ctx, column, func(text string) int64 {
-			if strings.EqualFold(text, "true") {
-				return 1
-			}
-			return 0
-		})
-		return tables.NewInts(tables.Type{Kind: tables.Bool}, truths, nulls), err
+		truths, err := parsed(ctx, column, func(text string) bool { return strings.EqualFold(text, "true") })
+		return tables.NewBools(truths, nulls), err
 	}
 	return asStrings(), nil
 }
@@ -127,8 +122,8 @@ var nullWords = []string{"NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "Null", "nu
 // booleans are the words that pandas takes for booleans.
 var booleans = []string{"True", "False", "true", "false", "TRUE", "FALSE"}
 
-// parsed returns the number in each text.
-func parsed[T int64 | float64](ctx context.Context, column *tables.Vector, parse func(text string) T) ([]T, error) {
+// parsed returns the value of each text.
+func parsed[T int64 | float64 | bool](ctx context.Context, column *tables.Vector, parse func(text string) T) ([]T, error) {
 	out := make([]T, column.Len())
 	for row := range out {
 		if err := contextErr(ctx, row); err != nil {

@@ -83,17 +83,15 @@ func (b *Binder) fold(n *eval.Node) *eval.Node {
 	switch {
 	case err != nil:
 		return n
-	case values.IsNull(0):
+	case values.Null(0):
 		return b.Literal(n.Type, eval.Literal{Null: true})
 	}
-	literal := eval.Literal{Nanos: values.Nanos(0)}
-	switch {
-	case values.Bools != nil:
-		literal.Int = sql.Bit(values.Bools[0])
-	case values.Floats != nil:
-		literal.Float = values.Floats[0]
-	case values.Ints != nil:
-		literal.Int = values.Ints[0]
+	literal := eval.Literal{Nanos: values.Nano(0)}
+	switch sql.RepOf(values.Type()) {
+	case sql.RepFloat:
+		literal.Float = values.Float(0)
+	case sql.RepInt, sql.RepUint:
+		literal.Int = values.Int(0)
 	}
 	switch n.Type.Kind {
 	case tables.Uint64:

@@ -9,40 +9,56 @@ import (
 
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
-	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
 )
 
 // caster casts the values of a batch.
 type caster struct {
 	from, to tables.Type
-	x, v     *vec.Vec
+	x        *tables.Vector
+	nulls    []bool // of the result; those of x until owned is set
+	owned    bool
+	bools    []bool
+	ints     []int64
+	floats   []float64
 	try      bool
 }
 
-func (ev *Evaluator) cast(n *Node, x *vec.Vec) (*vec.Vec, error) {
-	c := &caster{from: n.Args[0].Type, to: n.Type, x: x, try: n.Try, v: &vec.Vec{N: x.N, Nulls: x.Nulls}}
+func (ev *Evaluator) cast(n *Node, x *tables.Vector) (*tables.Vector, error) {
+	size := x.Len()
+	c := &caster{from: n.Args[0].Type, to: n.Type, x: x, nulls: x.Nulls(), try: n.Try}
 	if c.from.Kind == tables.Null {
-		return vec.AllNull(n.Type, x.N), nil
+		return tables.NewNulls(n.Type, size), nil
 	}
+	var err error
 	switch c.to.Kind {
 	case tables.Bool:
-		c.v.Bools = make([]bool, x.N)
-		return c.v, c.toBool()
-	case tables.Int64, tables.Uint64:
-		if widens(c.from, c.to) {
-			c.v.Ints = x.Ints
-			return c.v, nil
-		}
-		c.v.Ints = make([]int64, x.N)
-		return c.v, c.toInt()
+		c.bools = make([]bool, size)
+		err = c.toBool()
+		return tables.NewBools(c.bools, c.nulls), err
 	case tables.Float64:
-		c.v.Floats = make([]float64, x.N)
-		return c.v, c.toFloat()
+		c.floats = make([]float64, size)
+		err = c.toFloat()
+		return tables.NewFloats(n.Type, c.floats, c.nulls), err
 	case tables.String:
 		return c.toStrings(ev)
+	case tables.Int64, tables.Uint64:
+		if widens(c.from, c.to) {
+			return tables.NewInts(n.Type, x.Ints(), c.nulls), nil
+		}
+		c.ints = make([]int64, size)
+		err = c.toInt()
+	default:
+		if c.from.Kind == c.to.Kind {
+			nanos := x.Nanos()
+			if c.from.Nano && !c.to.Nano {
+				nanos = nil
+			}
+			return tables.NewTimes(n.Type, x.Ints(), nanos, c.nulls), nil
+		}
+		c.ints = make([]int64, size)
+		err = c.toTime()
 	}
-	c.v.Ints = make([]int64, x.N)
-	return c.v, c.toTime()
+	return tables.NewInts(n.Type, c.ints, c.nulls), err
 }
 
 // widens reports whether integers of one type have the same form in memory as integers of another type that holds them
@@ -60,9 +76,8 @@ func widens(from, to tables.Type) bool {
 // each calls f for the values that are not null. A value for which f reports false becomes null in TRY_CAST, and is an
 // error in CAST.
 func (c *caster) each(f func(k int) bool) error {
-	owned := false
-	for row := range c.x.N {
-		if c.x.IsNull(row) || f(row) {
+	for row := range c.x.Len() {
+		if c.x.Null(row) || f(row) {
 			continue
 		}
 		if !c.try {
@@ -70,10 +85,10 @@ func (c *caster) each(f func(k int) bool) error {
 				sql.Name(c.from), sql.Name(c.to))
 		}
 		// The nulls belong to c.x until then, so they must not be changed.
-		if !owned {
-			c.v.Nulls, owned = c.x.OwnNulls(), true
+		if !c.owned {
+			c.nulls, c.owned = ownNulls(c.nulls, c.x.Len()), true
 		}
-		c.v.Nulls[row] = true
+		c.nulls[row] = true
 	}
 	return nil
 }
@@ -85,24 +100,20 @@ func (c *caster) text(k int) string {
 		s := c.x.Bytes(k)
 		return strconv.Quote(string(s[:min(len(s), limit)]))
 	}
-	all := vec.Collector{Type: c.from}
-	if all.Add(c.x) != nil {
-		return "a value"
-	}
-	return string(all.Vector().AppendCast(nil, k))
+	return string(c.x.AppendCast(nil, k))
 }
 
 func (c *caster) toBool() error {
 	switch sql.RepOf(c.from) {
 	case sql.RepBytes:
 		return c.each(func(k int) (ok bool) {
-			c.v.Bools[k], ok = parseBool(c.x.Bytes(k))
+			c.bools[k], ok = parseBool(c.x.Bytes(k))
 			return ok
 		})
 	case sql.RepFloat:
-		return c.each(func(k int) bool { c.v.Bools[k] = c.x.Floats[k] != 0; return true })
+		return c.each(func(k int) bool { c.bools[k] = c.x.Floats()[k] != 0; return true })
 	}
-	return c.each(func(k int) bool { c.v.Bools[k] = c.x.Ints[k] != 0; return true })
+	return c.each(func(k int) bool { c.bools[k] = c.x.Ints()[k] != 0; return true })
 }
 
 func parseBool(s []byte) (value, ok bool) {
@@ -124,7 +135,7 @@ func (c *caster) toInt() error {
 		hi = -1 - lo
 	}
 	put := func(k int, x int64) bool {
-		c.v.Ints[k] = x
+		c.ints[k] = x
 		return x >= lo && (wide || x <= hi)
 	}
 	round := func(k int, f float64, to func(float64) float64) bool {
@@ -134,14 +145,14 @@ func (c *caster) toInt() error {
 		}
 		f = to(f)
 		if wide {
-			c.v.Ints[k] = int64(uint64(f))
+			c.ints[k] = int64(uint64(f))
 			return f < 1<<64
 		}
 		return f < 1<<63 && put(k, int64(f))
 	}
 	switch {
 	case c.from.Kind == tables.Bool:
-		return c.each(func(k int) bool { c.v.Ints[k] = sql.Bit(c.x.Bools[k]); return true })
+		return c.each(func(k int) bool { c.ints[k] = sql.Bit(c.x.Bools()[k]); return true })
 	case c.from.Kind == tables.String:
 		return c.each(func(row int) bool {
 			text := string(bytes.TrimSpace(c.x.Bytes(row)))
@@ -149,21 +160,21 @@ func (c *caster) toInt() error {
 				return put(row, x)
 			}
 			if x, err := strconv.ParseUint(text, 10, 64); err == nil {
-				c.v.Ints[row] = int64(x)
+				c.ints[row] = int64(x)
 				return wide
 			}
 			f, ok := parseFloat([]byte(text), 64)
 			return ok && round(row, f, math.Round)
 		})
 	case c.from.Kind == tables.Float64:
-		return c.each(func(k int) bool { return round(k, c.x.Floats[k], math.RoundToEven) })
+		return c.each(func(k int) bool { return round(k, c.x.Floats()[k], math.RoundToEven) })
 	case sql.RepOf(c.from) == sql.RepUint:
 		return c.each(func(k int) bool {
-			c.v.Ints[k] = c.x.Ints[k]
-			return uint64(c.x.Ints[k]) <= uint64(hi)
+			c.ints[k] = c.x.Ints()[k]
+			return uint64(c.x.Ints()[k]) <= uint64(hi)
 		})
 	}
-	return c.each(func(k int) bool { return put(k, c.x.Ints[k]) })
+	return c.each(func(k int) bool { return put(k, c.x.Ints()[k]) })
 }
 
 func (c *caster) toFloat() error {
@@ -172,28 +183,28 @@ func (c *caster) toFloat() error {
 		switch sql.RepOf(c.from) {
 		case sql.RepBytes:
 			f, ok := parseFloat(c.x.Bytes(row), int(c.to.Bits))
-			c.v.Floats[row] = f
+			c.floats[row] = f
 			return ok
 		case sql.RepFloat:
-			c.v.Floats[row] = c.x.Floats[row]
+			c.floats[row] = c.x.Floats()[row]
 		case sql.RepUint:
-			if c.v.Floats[row] = float64(uint64(c.x.Ints[row])); single {
-				c.v.Floats[row] = float64(float32(uint64(c.x.Ints[row])))
+			if c.floats[row] = float64(uint64(c.x.Ints()[row])); single {
+				c.floats[row] = float64(float32(uint64(c.x.Ints()[row])))
 			}
 		default:
 			if c.from.Kind == tables.Bool {
-				c.v.Floats[row] = float64(sql.Bit(c.x.Bools[row]))
-			} else if c.v.Floats[row] = float64(c.x.Ints[row]); single {
-				c.v.Floats[row] = float64(float32(c.x.Ints[row]))
+				c.floats[row] = float64(sql.Bit(c.x.Bools()[row]))
+			} else if c.floats[row] = float64(c.x.Ints()[row]); single {
+				c.floats[row] = float64(float32(c.x.Ints()[row]))
 			}
 		}
 		if !single {
 			return true
 		}
-		number := c.v.Floats[row]
-		c.v.Floats[row] = float64(float32(number))
+		number := c.floats[row]
+		c.floats[row] = float64(float32(number))
 		// Rounding to FLOAT must not make a number infinite.
-		return math.IsInf(number, 0) || !math.IsInf(c.v.Floats[row], 0)
+		return math.IsInf(number, 0) || !math.IsInf(c.floats[row], 0)
 	})
 }
 
@@ -210,57 +221,44 @@ func parseFloat(s []byte, bitSize int) (float64, bool) {
 	return number, true
 }
 
-func (c *caster) toStrings(ev *Evaluator) (*vec.Vec, error) {
-	col := vec.Collector{Type: c.from}
-	if err := col.Add(c.x); err != nil {
-		return nil, err
-	}
-	source := col.Vector()
-	writer := ev.Strings(c.x.N)
-	for row := range c.x.N {
-		if !c.x.IsNull(row) {
-			writer.Vec.Data = source.AppendCast(writer.Vec.Data, row)
+func (c *caster) toStrings(ev *Evaluator) (*tables.Vector, error) {
+	writer := ev.Strings(c.x.Len())
+	for row := range c.x.Len() {
+		if !c.x.Null(row) {
+			writer.Data = c.x.AppendCast(writer.Data, row)
 		}
 		writer.End(row)
 	}
-	writer.Vec.Nulls = c.x.Nulls
+	writer.Nulls = c.nulls
 	return writer.Finish()
 }
 
 // toTime casts to dates, times and timestamps.
 func (c *caster) toTime() error {
 	const day = sql.DayMicros
+	ints := c.x.Ints()
 	switch {
 	case c.from.Kind == tables.String:
 		return c.each(func(k int) bool { return c.parseTime(k) })
 	case c.to.Kind == tables.Timestamp && c.from.Kind == tables.Date:
 		return c.each(func(k int) bool {
-			c.v.Ints[k] = c.x.Ints[k] * day
-			return c.x.Ints[k] < math.MaxInt64/day && c.x.Ints[k] > math.MinInt64/day
+			c.ints[k] = c.x.Ints()[k] * day
+			return c.x.Ints()[k] < math.MaxInt64/day && c.x.Ints()[k] > math.MinInt64/day
 		})
-	case c.to.Kind == tables.Timestamp:
-		c.v.Ints = c.x.Ints
-		if c.to.Nano || c.from.Nano == c.to.Nano {
-			c.v.After = c.x.After
-		}
-		return nil
 	case c.to.Kind == tables.Date && c.from.Kind == tables.Timestamp:
-		return c.each(func(k int) bool { c.v.Ints[k] = sql.FloorDiv(c.x.Ints[k], day); return true })
-	case c.to.Kind == tables.Time && c.from.Kind == tables.Timestamp:
-		return c.each(func(k int) bool {
-			c.v.Ints[k] = c.x.Ints[k] - sql.FloorDiv(c.x.Ints[k], day)*day
-			return true
-		})
+		return c.each(func(k int) bool { c.ints[k] = sql.FloorDiv(c.x.Ints()[k], day); return true })
 	}
-	c.v.Ints, c.v.After = c.x.Ints, c.x.After
-	return nil
+	return c.each(func(k int) bool { // a time of day
+		c.ints[k] = ints[k] - sql.FloorDiv(ints[k], day)*day
+		return true
+	})
 }
 
 func (c *caster) parseTime(k int) bool {
 	text := strings.TrimSpace(string(c.x.Bytes(k)))
 	if c.to.Kind == tables.Time {
 		ns, _, ok := sql.ParseTimeOfDay(" " + text)
-		c.v.Ints[k] = ns / 1000
+		c.ints[k] = ns / 1000
 		return ok && text != ""
 	}
 	days, rest, ok := sql.ParseDate(text)
@@ -270,9 +268,9 @@ func (c *caster) parseTime(k int) bool {
 	// For a timestamp without a zone, DuckDB ignores an offset in the string.
 	nanos, _, ok := sql.ParseTimeOfDay(sql.TrimZone(rest))
 	if c.to.Kind == tables.Date {
-		c.v.Ints[k] = days
+		c.ints[k] = days
 		return ok
 	}
-	c.v.Ints[k] = days*86400e6 + nanos/1000
+	c.ints[k] = days*86400e6 + nanos/1000
 	return ok
 }

@@ -39,7 +39,7 @@ func (s subset) at(at []int32) subset {
 
 // evalCase computes each condition only for the rows that no earlier condition chose, and each value only for the rows
 // that its condition chose.
-func (ev *Evaluator) evalCase(n *Node, b *vec.Batch) (*vec.Vec, error) {
+func (ev *Evaluator) evalCase(n *Node, b *vec.Batch) (*tables.Vector, error) {
 	out := vec.NewChoice(n.Type, b.N)
 	left := subset{b: b}
 	for i := 0; i < len(n.Args) && left.b.N > 0; i += 2 {
@@ -51,7 +51,7 @@ func (ev *Evaluator) evalCase(n *Node, b *vec.Batch) (*vec.Vec, error) {
 			if err != nil {
 				return nil, err
 			}
-			now, left = left.split(func(k int) bool { return cond.Bools != nil && cond.Bools[k] && !cond.IsNull(k) })
+			now, left = left.split(func(k int) bool { return cond.Bools() != nil && cond.Bools()[k] && !cond.Null(k) })
 		}
 		if value := n.Args[min(i+1, len(n.Args)-1)]; now.b.N > 0 && value.Type.Kind != tables.Null {
 			values, err := ev.Eval(value, now.b)
@@ -65,7 +65,7 @@ func (ev *Evaluator) evalCase(n *Node, b *vec.Batch) (*vec.Vec, error) {
 }
 
 // evalCoalesce computes each value only for the rows in which all values before it are null.
-func (ev *Evaluator) evalCoalesce(n *Node, b *vec.Batch) (*vec.Vec, error) {
+func (ev *Evaluator) evalCoalesce(n *Node, b *vec.Batch) (*tables.Vector, error) {
 	out := vec.NewChoice(n.Type, b.N)
 	left := subset{b: b}
 	for _, node := range n.Args {
@@ -80,7 +80,7 @@ func (ev *Evaluator) evalCoalesce(n *Node, b *vec.Batch) (*vec.Vec, error) {
 			return nil, err
 		}
 		out.Take(values, left.rows)
-		_, left = left.split(func(k int) bool { return !values.IsNull(k) })
+		_, left = left.split(func(k int) bool { return !values.Null(k) })
 	}
 	return out.Build(ev.Strings)
 }

@@ -11,7 +11,7 @@ import (
 type codeVerdict struct {
 	column *Node
 	codes  []uint8
-	ofCode *vec.Vec
+	ofCode *tables.Vector
 }
 
 // judge computes a condition once for each distinct string, if its only column is of coded strings and it cannot fail.
@@ -62,11 +62,11 @@ func onlyColumn(n *Node, c *Node) *Node {
 }
 
 // vec returns the result for each row of a batch.
-func (v *codeVerdict) vec(b *vec.Batch) *vec.Vec {
+func (v *codeVerdict) vec(b *vec.Batch) *tables.Vector {
 	codes := vec.Part(v.codes, b.List(v.column.Table), b)
-	out := &vec.Vec{N: b.N, Bools: num.Pick(v.ofCode.Bools, codes)}
-	if v.ofCode.Nulls != nil {
-		out.Nulls = num.Pick(v.ofCode.Nulls, codes)
+	nulls := v.ofCode.Nulls()
+	if nulls != nil {
+		nulls = num.Pick(nulls, codes)
 	}
-	return out
+	return tables.NewBools(num.Pick(v.ofCode.Bools(), codes), nulls)
 }

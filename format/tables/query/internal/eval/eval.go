@@ -25,7 +25,7 @@ type Evaluator struct {
 	Hold        func(bytes int64) error
 	Tables      []*tables.Table
 	loaded      map[*Node]*tables.Vector // columns
-	consts      map[*Node]*vec.Vec       // literals, BatchRows times each
+	consts      map[*Node]*tables.Vector // literals, vec.BatchRows times each
 	budget      vec.Budget               // of the strings of a batch
 	stringBytes int64                    // bytes charged for them
 	// verdicts caches judge: nil for conditions without a verdict.
@@ -35,7 +35,7 @@ type Evaluator struct {
 // New returns an evaluator over tables.
 func New(ctx context.Context, from []*tables.Table) *Evaluator {
 	ev := &Evaluator{Ctx: ctx, Tables: from, loaded: map[*Node]*tables.Vector{},
-		consts: map[*Node]*vec.Vec{}, verdicts: map[*Node]*codeVerdict{}}
+		consts: map[*Node]*tables.Vector{}, verdicts: map[*Node]*codeVerdict{}}
 	ev.budget.Step = ev.step
 	return ev
 }
@@ -154,9 +154,10 @@ func (ev *Evaluator) filter(n *Node, b *vec.Batch) ([]int32, error) {
 		return []int32{}, nil
 	}
 	sel, found := make([]int32, b.N), 0
-	for row, holds := range values.Bools {
+	nulls := values.Nulls()
+	for row, holds := range values.Bools() {
 		sel[found] = int32(row)
-		if holds && (values.Nulls == nil || !values.Nulls[row]) {
+		if holds && (nulls == nil || !nulls[row]) {
 			found++
 		}
 	}
@@ -267,8 +268,8 @@ func (ev *Evaluator) Column(n *Node, r *vec.Rows) (*tables.Vector, error) {
 		}
 		return ev.take(values, rows, r.N)
 	}
-	out := vec.Collector{Type: n.Type}
-	size := sizeFor(n)
+	out := tables.NewAppender(n.Type)
+	size, texts := sizeFor(n), int64(0)
 	defer ev.done()
 	for lo := 0; lo < r.N; lo += size {
 		if err := ev.Ctx.Err(); err != nil {
@@ -279,13 +280,17 @@ func (ev *Evaluator) Column(n *Node, r *vec.Rows) (*tables.Vector, error) {
 		if err != nil {
 			return nil, err
 		}
+		bytes, text := values.Size()
 		if ev.Hold != nil {
-			if err := ev.Hold(values.Size()); err != nil {
+			if err := ev.Hold(bytes); err != nil {
 				return nil, err
 			}
 		}
-		if err := budget.Grow(ev.Ctx, growth*values.Size()); err != nil {
+		if err := budget.Grow(ev.Ctx, growth*bytes); err != nil {
 			return nil, err
+		}
+		if texts += text; texts > 2<<30 {
+			return nil, fault.New(fault.Limit, "query", "strings of more than 2 GiB")
 		}
 		if err := out.Add(values); err != nil {
 			return nil, err
@@ -319,10 +324,10 @@ func (ev *Evaluator) take(v *tables.Vector, rows []int32, n int) (*tables.Vector
 	return v.Take(places)
 }
 
-func (ev *Evaluator) args(n *Node, b *vec.Batch) ([]*vec.Vec, error) {
-	out := make([]*vec.Vec, len(n.Args))
+func (ev *Evaluator) args(n *Node, b *vec.Batch) ([]*tables.Vector, error) {
+	out := make([]*tables.Vector, len(n.Args))
 	for i, node := range n.Args {
-		// Functions of lists read the column themselves, so it needs no Vec.
+		// Functions of lists read the column themselves, so it needs no vector.
 		if sql.RepOf(node.Type) == sql.RepOther {
 			continue
 		}
@@ -335,7 +340,7 @@ func (ev *Evaluator) args(n *Node, b *vec.Batch) ([]*vec.Vec, error) {
 }
 
 // Eval computes an expression for a batch of rows.
-func (ev *Evaluator) Eval(n *Node, b *vec.Batch) (*vec.Vec, error) {
+func (ev *Evaluator) Eval(n *Node, b *vec.Batch) (*tables.Vector, error) {
 	if verdict, err := ev.judge(n); err != nil {
 		return nil, err
 	} else if verdict != nil {
@@ -389,11 +394,12 @@ func (ev *Evaluator) Eval(n *Node, b *vec.Batch) (*vec.Vec, error) {
 	return nil, sql.Unsupported("this expression")
 }
 
-// keptConstants is how many literals are kept as vecs of a batch, 8 MiB of 8-byte numbers: a query may have thousands.
+// keptConstants is how many literals are kept as vectors of a batch, 8 MiB of 8-byte numbers: a query may have
+// thousands.
 const keptConstants = 256
 
 // constant returns a literal size times.
-func (ev *Evaluator) constant(n *Node, size int) *vec.Vec {
+func (ev *Evaluator) constant(n *Node, size int) *tables.Vector {
 	values := ev.consts[n]
 	if values == nil {
 		if len(ev.consts) >= keptConstants {
@@ -402,41 +408,30 @@ func (ev *Evaluator) constant(n *Node, size int) *vec.Vec {
 		values = constantVec(n, vec.BatchRows)
 		ev.consts[n] = values
 	}
-	return &vec.Vec{N: size, Nulls: first(values.Nulls, size), Bools: first(values.Bools, size),
-		Ints: first(values.Ints, size), After: first(values.After, size), Floats: first(values.Floats, size),
-		Data: values.Data, Lo: first(values.Lo, size), Hi: first(values.Hi, size)}
+	return values.Part(0, size)
 }
 
-// first returns the first values of a batch, nil of nil.
-func first[T any](values []T, size int) []T { return values[:min(size, len(values))] }
-
-func constantVec(n *Node, size int) *vec.Vec {
+func constantVec(n *Node, size int) *tables.Vector {
 	if n.Literal.Null || n.Type.Kind == tables.Null {
-		return vec.AllNull(n.Type, size)
+		return tables.NewNulls(n.Type, size)
 	}
-	values := &vec.Vec{N: size}
 	switch sql.RepOf(n.Type) {
-	case sql.RepInt, sql.RepUint:
-		x := n.Literal.Int
-		if n.Literal.Rat != nil {
-			x = sql.Word(n.Literal.Rat.Num())
-		}
-		if n.Type.Kind == tables.Bool {
-			values.Bools = vec.Fill(make([]bool, size), x != 0)
-		} else {
-			values.Ints = vec.Fill(make([]int64, size), x)
-		}
-		if n.Literal.Nanos != 0 {
-			values.After = vec.Fill(make([]int64, size), n.Literal.Nanos)
-		}
 	case sql.RepFloat:
-		values.Floats = vec.Fill(make([]float64, size), n.Literal.Float)
+		return tables.NewFloats(n.Type, vec.Fill(make([]float64, size), n.Literal.Float), nil)
 	case sql.RepBytes:
-		values.Data = []byte(n.Literal.String)
-		values.Lo = make([]uint32, size)
-		values.Hi = vec.Fill(make([]uint32, size), uint32(len(values.Data)))
+		return tables.NewStrings([]string{n.Literal.String}, nil).Pick(make([]int32, size), nil)
 	}
-	return values
+	x, nanos := n.Literal.Int, []int64(nil)
+	if n.Literal.Rat != nil {
+		x = sql.Word(n.Literal.Rat.Num())
+	}
+	if n.Literal.Nanos != 0 {
+		nanos = vec.Fill(make([]int64, size), n.Literal.Nanos)
+	}
+	if n.Type.Kind == tables.Bool {
+		return tables.NewBools(vec.Fill(make([]bool, size), x != 0), nil)
+	}
+	return tables.NewTimes(n.Type, vec.Fill(make([]int64, size), x), nanos, nil)
 }
 
 // sizeFor returns how many rows are evaluated at a time. An expression of many nodes may hold a value of each, so its
@@ -444,63 +439,40 @@ func constantVec(n *Node, size int) *vec.Vec {
 func sizeFor(n *Node) int { return max(64, min(vec.BatchRows, 1<<24/max(n.Weight, 1))) }
 
 // read returns a column's values for a batch, without a copy if the rows are consecutive.
-func (ev *Evaluator) read(n *Node, b *vec.Batch) *vec.Vec {
+func (ev *Evaluator) read(n *Node, b *vec.Batch) *tables.Vector {
 	values := ev.loaded[n]
-	rows := b.List(n.Table)
-	vector := &vec.Vec{N: b.N}
-	switch sql.RepOf(n.Type) {
-	case sql.RepNone:
-		return vec.AllNull(n.Type, b.N)
-	case sql.RepBytes:
-		data, offs := values.Raw()
-		vector.Data = data
-		if rows == nil {
-			vector.Lo, vector.Hi = offs[b.Lo:b.Lo+b.N], offs[b.Lo+1:b.Lo+b.N+1]
-		} else {
-			vector.Lo, vector.Hi = make([]uint32, b.N), make([]uint32, b.N)
-			for k, r := range rows {
-				vector.Lo[k], vector.Hi[k] = offs[r], offs[r+1]
-			}
-		}
-	case sql.RepFloat:
-		vector.Floats = vec.Part(values.Floats(), rows, b)
-	default:
-		vector.Ints = vec.Part(values.Ints(), rows, b)
-		if ns := values.Nanos(); ns != nil && n.Type.Kind == tables.Timestamp { // times are in microseconds in SQL
-			vector.After = vec.Part(ns, rows, b)
-		}
-		if n.Type.Kind == tables.Bool {
-			vector.Bools = make([]bool, b.N)
-			for k, x := range vector.Ints {
-				vector.Bools[k] = x != 0
-			}
-			vector.Ints = nil
-		}
+	if rows := b.List(n.Table); rows != nil {
+		return inSQL(values.Pick(rows, nil))
 	}
-	if nulls := values.Nulls(); nulls != nil {
-		vector.Nulls = vec.Part(nulls, rows, b)
-	}
-	return vector
+	return inSQL(values.Part(b.Lo, b.N))
 }
 
-func (ev *Evaluator) isNull(n *Node, b *vec.Batch) (*vec.Vec, error) {
+// inSQL returns values as expressions have them: times of a day in microseconds.
+func inSQL(v *tables.Vector) *tables.Vector {
+	if v.Kind() == tables.Time && v.Nanos() != nil {
+		return tables.NewInts(v.Type(), v.Ints(), v.Nulls())
+	}
+	return v
+}
+
+func (ev *Evaluator) isNull(n *Node, b *vec.Batch) (*tables.Vector, error) {
 	node := n.Args[0]
-	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
+	bools := make([]bool, b.N)
 	if sql.RepOf(node.Type) == sql.RepOther {
 		column := ev.loaded[node]
-		for k := range values.Bools {
-			values.Bools[k] = column.Null(b.Row(node.Table, k)) != n.Not
+		for k := range bools {
+			bools[k] = column.Null(b.Row(node.Table, k)) != n.Not
 		}
-		return values, nil
+		return tables.NewBools(bools, nil), nil
 	}
 	vector, err := ev.Eval(node, b)
 	if err != nil {
 		return nil, err
 	}
-	for k := range values.Bools {
-		values.Bools[k] = vector.IsNull(k) != n.Not
+	for k := range bools {
+		bools[k] = vector.Null(k) != n.Not
 	}
-	return values, nil
+	return tables.NewBools(bools, nil), nil
 }
 
 // Columns returns the values of several expressions.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/ast"
@@ -11,82 +12,85 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
 )
 
-func evalNot(a *Node, x *vec.Vec) *vec.Vec {
+func evalNot(a *Node, x *tables.Vector) *tables.Vector {
 	if a.Type.Kind == tables.Null {
-		return vec.AllNull(sql.Bool, x.N)
+		return tables.NewNulls(sql.Bool, x.Len())
 	}
-	values := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}
-	for k, t := range x.Bools {
-		values.Bools[k] = !t
+	bools := slices.Clone(x.Bools())
+	for k, t := range bools {
+		bools[k] = !t
 	}
-	return values
+	return tables.NewBools(bools, x.Nulls())
 }
 
 // logic computes AND and OR: a false term (a true one for OR) decides, otherwise a null term makes the result null.
-func (ev *Evaluator) logic(n *Node, b *vec.Batch) (*vec.Vec, error) {
-	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
+func (ev *Evaluator) logic(n *Node, b *vec.Batch) (*tables.Vector, error) {
 	decides := n.Op == ast.OpOr
-	vec.Fill(values.Bools, !decides)
+	bools, nulls := vec.Fill(make([]bool, b.N), !decides), []bool(nil)
 	for _, arg := range n.Args {
 		term, err := ev.Eval(arg, b)
 		if err != nil {
 			return nil, err
 		}
-		if values.Nulls == nil && (arg.Type.Kind == tables.Null || term.Nulls != nil) {
-			values.Nulls = make([]bool, b.N)
+		absent := term.Nulls()
+		if nulls == nil && (arg.Type.Kind == tables.Null || absent != nil) {
+			nulls = make([]bool, b.N)
 		}
 		if arg.Type.Kind == tables.Null {
-			vec.Fill(values.Nulls, true)
+			vec.Fill(nulls, true)
 			continue
 		}
-		for row, truth := range term.Bools {
-			if term.Nulls != nil && term.Nulls[row] {
-				values.Nulls[row] = true
+		for row, truth := range term.Bools() {
+			if absent != nil && absent[row] {
+				nulls[row] = true
 			} else if truth == decides {
-				values.Bools[row] = decides
+				bools[row] = decides
 			}
 		}
 	}
-	for k := range values.Nulls {
-		values.Nulls[k] = values.Nulls[k] && values.Bools[k] != decides
+	for k := range nulls {
+		nulls[k] = nulls[k] && bools[k] != decides
 	}
-	return values, nil
+	return tables.NewBools(bools, nulls), nil
 }
 
-func evalIsBool(n *Node, x *vec.Vec) *vec.Vec {
-	values := &vec.Vec{N: x.N, Bools: make([]bool, x.N)}
+func evalIsBool(n *Node, x *tables.Vector) *tables.Vector {
+	out, values := make([]bool, x.Len()), x.Bools()
 	want := n.Name == "TRUE"
-	for k := range values.Bools {
-		is := !x.IsNull(k) && x.Bools[k] == want
-		values.Bools[k] = is != n.Not
+	for k := range out {
+		is := !x.Null(k) && values[k] == want
+		out[k] = is != n.Not
 	}
-	return values
+	return tables.NewBools(out, nil)
 }
 
-func evalCompare(n *Node, args []*vec.Vec, size int) *vec.Vec {
+func evalCompare(n *Node, args []*tables.Vector, size int) *tables.Vector {
 	left, right := args[0], args[1]
 	typ := n.Args[0].Type
 	if typ.Kind == tables.Null || n.Args[1].Type.Kind == tables.Null {
-		return vec.AllNull(sql.Bool, size)
+		return tables.NewNulls(sql.Bool, size)
 	}
-	values := &vec.Vec{N: size, Nulls: vec.EitherNull(left.Nulls, right.Nulls), Bools: make([]bool, size)}
+	out := make([]bool, size)
 	switch rep := sql.RepOf(typ); {
 	case rep == sql.RepFloat:
-		compareFloats(n.Name, left.Floats, right.Floats, values.Bools)
-	case rep == sql.RepInt && typ.Kind != tables.Bool && left.After == nil && right.After == nil:
-		compareInts(n.Name, left.Ints, right.Ints, values.Bools)
+		compareFloats(n.Name, left.Floats(), right.Floats(), out)
+	case rep == sql.RepInt && typ.Kind != tables.Bool && left.Nanos() == nil && right.Nanos() == nil:
+		compareInts(n.Name, left.Ints(), right.Ints(), out)
 	// Equality is apart from order, because it needs no look at the bytes of strings of different lengths.
 	case rep == sql.RepBytes && (n.Name == "=" || n.Name == "<>"):
 		equal := n.Name == "="
-		for k := range values.Bools {
-			values.Bools[k] = (string(left.Bytes(k)) == string(right.Bytes(k))) == equal
+		a, aLo, aHi := left.Spans()
+		b, bLo, bHi := right.Spans()
+		for k := range out {
+			out[k] = (string(a[aLo[k]:aHi[k]]) == string(b[bLo[k]:bHi[k]])) == equal
 		}
 	default:
-		for k := range values.Bools {
-			values.Bools[k] = holds(n.Name, vec.OrderAt(typ, left, k, right, k))
+		order := vec.Comparator(left, right)
+		for k := range out {
+			out[k] = holds(n.Name, order(k, k))
 		}
 	}
-	return values
+	return tables.NewBools(out, vec.EitherNull(left.Nulls(), right.Nulls()))
 }
 
 // The kernels below need slices of equal length: reslicing to the length of the first lets the
@@ -165,25 +169,25 @@ func holds(name string, order int) bool {
 // ErrOverflow is the error for integers out of the range of their type.
 var ErrOverflow = errors.New("an integer is out of the range of its type")
 
-func evalArith(n *Node, a, b *vec.Vec, size int) (*vec.Vec, error) {
+func evalArith(n *Node, a, b *tables.Vector, size int) (*tables.Vector, error) {
 	if n.Args[0].Type.Kind == tables.Null || n.Args[1].Type.Kind == tables.Null {
-		return vec.AllNull(n.Type, size), nil
+		return tables.NewNulls(n.Type, size), nil
 	}
-	values := &vec.Vec{N: size, Nulls: vec.EitherNull(a.Nulls, b.Nulls)}
+	nulls := vec.EitherNull(a.Nulls(), b.Nulls())
 	switch sql.RepOf(n.Type) {
 	case sql.RepFloat:
-		values.Floats = make([]float64, size)
-		arithFloats(n.Name, a.Floats, b.Floats, values.Floats)
+		floats := make([]float64, size)
+		arithFloats(n.Name, a.Floats(), b.Floats(), floats)
 		if n.Type.Bits < 64 {
-			for k, x := range values.Floats {
-				values.Floats[k] = float64(float32(x))
+			for k, x := range floats {
+				floats[k] = float64(float32(x))
 			}
 		}
-		return values, nil
+		return tables.NewFloats(n.Type, floats, nulls), nil
 	case sql.RepUint:
-		return values, arithInts(n.Name, a.Ints, b.Ints, values, uintOp)
+		return arithInts(n, a.Ints(), b.Ints(), nulls, uintOp)
 	}
-	return values, arithInts(n.Name, a.Ints, b.Ints, values, intOp)
+	return arithInts(n, a.Ints(), b.Ints(), nulls, intOp)
 }
 
 func arithFloats(name string, a, b, out []float64) {
@@ -204,29 +208,33 @@ func arithFloats(name string, a, b, out []float64) {
 }
 
 // arithInts computes with 64-bit integers. Division by 0 gives null.
-func arithInts(name string, a, b []int64, v *vec.Vec, f func(name string, x, y int64) (int64, bool)) error {
-	v.Ints = make([]int64, len(a))
-	divides := name == "//" || name == "%"
+func arithInts(n *Node, a, b []int64, nulls []bool, f func(name string, x, y int64) (int64, bool)) (
+	*tables.Vector, error) {
+	out := make([]int64, len(a))
+	divides := n.Name == "//" || n.Name == "%"
 	owned := false
 	for row := range a {
-		if v.IsNull(row) {
+		if nulls != nil && nulls[row] {
 			continue
 		}
 		if divides && b[row] == 0 {
 			if !owned {
-				v.Nulls, owned = v.OwnNulls(), true
+				nulls, owned = ownNulls(nulls, len(a)), true
 			}
-			v.Nulls[row] = true
+			nulls[row] = true
 			continue
 		}
-		result, ok := f(name, a[row], b[row])
+		result, ok := f(n.Name, a[row], b[row])
 		if !ok {
-			return ErrOverflow
+			return nil, ErrOverflow
 		}
-		v.Ints[row] = result
+		out[row] = result
 	}
-	return nil
+	return tables.NewInts(n.Type, out, nulls), nil
 }
+
+// ownNulls returns a copy of the nulls of n values that may be changed, with a member for each.
+func ownNulls(nulls []bool, n int) []bool { return append(make([]bool, 0, n), nulls...)[:n] }
 
 func intOp(name string, x, y int64) (int64, bool) {
 	switch name {

@@ -57,7 +57,7 @@ type Call struct {
 }
 
 // Evaluation computes a function for a batch of rows.
-type Evaluation = func(ev *Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error)
+type Evaluation = func(ev *Evaluator, n *Node, args []*tables.Vector, b *vec.Batch) (*tables.Vector, error)
 
 // Literal is a constant. A number keeps its digits until the type that it is compared with is known.
 type Literal struct {

@@ -2,12 +2,13 @@ package eval
 
 import (
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
 	"github.com/chaski-eo/chaski/format/tables/query/internal/vec"
 )
 
 // Row is a row of a batch as the functions of a row see it.
 type Row struct {
-	Args  []*vec.Vec
+	Args  []*tables.Vector
 	Index int
 }
 
@@ -15,26 +16,26 @@ type Row struct {
 func (r Row) Bytes(i int) []byte { return r.Args[i].Bytes(r.Index) }
 
 // Int returns argument i, an integer, date, time or timestamp.
-func (r Row) Int(i int) int64 { return r.Args[i].Ints[r.Index] }
+func (r Row) Int(i int) int64 { return r.Args[i].Int(r.Index) }
 
 // Float returns argument i, a float.
-func (r Row) Float(i int) float64 { return r.Args[i].Floats[r.Index] }
+func (r Row) Float(i int) float64 { return r.Args[i].Float(r.Index) }
 
 // nullsOf returns in which rows an argument is null; all reports that an argument is the literal NULL.
-func nullsOf(n *Node, args []*vec.Vec) (nulls []bool, all bool) {
+func nullsOf(n *Node, args []*tables.Vector) (nulls []bool, all bool) {
 	for i, values := range args {
 		if n.Args[i].Type.Kind == tables.Null {
 			return nil, true
 		}
-		nulls = vec.EitherNull(nulls, values.Nulls)
+		nulls = vec.EitherNull(nulls, values.Nulls())
 	}
 	return nulls, false
 }
 
 // texts returns the arguments that are strings.
-func texts(args []*vec.Vec) (out []*vec.Vec) {
+func texts(args []*tables.Vector) (out []*tables.Vector) {
 	for _, a := range args {
-		if a.Lo != nil {
+		if sql.RepOf(a.Type()) == sql.RepBytes {
 			out = append(out, a)
 		}
 	}
@@ -42,41 +43,41 @@ func texts(args []*vec.Vec) (out []*vec.Vec) {
 }
 
 // sizeAt returns the bytes of strings in a row.
-func sizeAt(texts []*vec.Vec, k int) (n int) {
+func sizeAt(texts []*tables.Vector, k int) (n int) {
 	for _, a := range texts {
-		n += int(a.Hi[k] - a.Lo[k])
+		n += len(a.Bytes(k))
 	}
 	return n
 }
 
 // Ints makes an evaluation of a function of a row that returns an integer, date, time or timestamp.
-var Ints = each(func(v *vec.Vec) *[]int64 { return &v.Ints })
+var Ints = each(tables.NewInts)
 
 // Floats makes an evaluation of a function of a row that returns a float.
-var Floats = each(func(v *vec.Vec) *[]float64 { return &v.Floats })
+var Floats = each(tables.NewFloats)
 
-var bools = each(func(v *vec.Vec) *[]bool { return &v.Bools })
+var bools = each(func(_ tables.Type, values, nulls []bool) *tables.Vector {
+	return tables.NewBools(values, nulls)
+})
 
 // Bools makes an evaluation of a function of a row that returns a truth value.
 func Bools(f func(n *Node, r Row) bool) Evaluation {
 	return bools(func(n *Node, r Row) (bool, error) { return f(n, r), nil })
 }
 
-// each returns what makes an evaluation of a function of a row, whose results go to a member of the vec. The result is
-// null where an argument is.
-func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *Node, r Row) (T, error)) Evaluation {
+// each returns what makes an evaluation of a function of a row, whose results make a vector. The result is null where
+// an argument is.
+func each[T any](vector func(t tables.Type, values []T, nulls []bool) *tables.Vector) func(
+	f func(n *Node, r Row) (T, error)) Evaluation {
 	return func(f func(n *Node, r Row) (T, error)) Evaluation {
-		return func(ev *Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		return func(ev *Evaluator, n *Node, args []*tables.Vector, b *vec.Batch) (*tables.Vector, error) {
 			nulls, allNull := nullsOf(n, args)
 			if allNull {
-				return vec.AllNull(n.Type, b.N), nil
+				return tables.NewNulls(n.Type, b.N), nil
 			}
-			vector := &vec.Vec{N: b.N, Nulls: nulls}
-			values := make([]T, b.N)
-			*out(vector) = values
-			read := texts(args)
+			values, read := make([]T, b.N), texts(args)
 			for row := range values {
-				if vector.IsNull(row) {
+				if nulls != nil && nulls[row] {
 					continue
 				}
 				err := ev.Read(sizeAt(read, row))
@@ -87,20 +88,20 @@ func each[T any](out func(v *vec.Vec) *[]T) func(f func(n *Node, r Row) (T, erro
 					return nil, err
 				}
 			}
-			return vector, nil
+			return vector(n.Type, values, nulls), nil
 		}
 	}
 }
 
 // Strings makes an evaluation of a function of a row that writes a string.
 func Strings(f func(w *vec.StringWriter, n *Node, r Row) error) Evaluation {
-	return func(ev *Evaluator, n *Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	return func(ev *Evaluator, n *Node, args []*tables.Vector, b *vec.Batch) (*tables.Vector, error) {
 		nulls, allNull := nullsOf(n, args)
 		if allNull {
-			return vec.AllNull(n.Type, b.N), nil
+			return tables.NewNulls(n.Type, b.N), nil
 		}
 		writer := ev.Strings(b.N)
-		writer.Vec.Nulls = nulls
+		writer.Nulls = nulls
 		read := texts(args)
 		for row := range b.N {
 			if (nulls == nil || !nulls[row]) && writer.Read(sizeAt(read, row)) {

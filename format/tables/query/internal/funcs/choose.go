@@ -24,15 +24,21 @@ func bindCommon(op ast.Op) bind.Binding {
 
 // extremeOf returns the evaluation of GREATEST (sign 1) or LEAST (sign -1), which ignore nulls.
 func extremeOf(sign int) eval.Evaluation {
-	return func(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	return func(ev *eval.Evaluator, n *eval.Node, args []*tables.Vector, b *vec.Batch) (*tables.Vector, error) {
 		out := vec.NewChoice(n.Type, b.N)
 		for i, values := range args {
 			if n.Args[i].Type.Kind == tables.Null {
 				continue
 			}
-			for row := range b.N {
-				if !values.IsNull(row) && (out.From[row] == nil || sign*vec.OrderAt(n.Type, values, row, out.From[row],
-					row) > 0) {
+			orders := map[*tables.Vector]func(i, k int) int{}
+			for row, best := range out.From {
+				if values.Null(row) {
+					continue
+				}
+				if best != nil && orders[best] == nil {
+					orders[best] = vec.Comparator(values, best)
+				}
+				if best == nil || sign*orders[best](row, row) > 0 {
 					out.From[row], out.At[row] = values, int32(row)
 				}
 			}
@@ -93,24 +99,23 @@ func bindLen(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node {
 	return b.Call(f, sql.Int64, args...)
 }
 
-func evalLen(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func evalLen(ev *eval.Evaluator, n *eval.Node, args []*tables.Vector, b *vec.Batch) (*tables.Vector, error) {
+	lengths := make([]int64, b.N)
 	if list := n.Args[0]; list.Type.Kind == tables.List {
-		lengths := &vec.Vec{N: b.N, Ints: make([]int64, b.N)}
-		eval.EachList(ev, list, b, lengths, func(k int, _ *tables.Vector, lo, hi int) bool {
-			lengths.Ints[k] = int64(hi - lo)
+		nulls := eval.EachList(ev, list, b, func(k int, _ *tables.Vector, lo, hi int) bool {
+			lengths[k] = int64(hi - lo)
 			return true
 		})
-		return lengths, nil
+		return tables.NewInts(sql.Int64, lengths, nulls), nil
 	}
 	text := args[0]
-	if text.Lo == nil {
-		return vec.AllNull(sql.Int64, b.N), nil
+	if text.Kind() == tables.Null {
+		return tables.NewNulls(sql.Int64, b.N), nil
 	}
-	lengths := &vec.Vec{N: b.N, Nulls: text.Nulls, Ints: make([]int64, b.N)}
-	for k := range lengths.Ints {
-		lengths.Ints[k] = int64(utf8.RuneCount(text.Bytes(k)))
+	for k := range lengths {
+		lengths[k] = int64(utf8.RuneCount(text.Bytes(k)))
 	}
-	return lengths, nil
+	return tables.NewInts(sql.Int64, lengths, text.Nulls()), nil
 }
 
 // bindContains binds list_contains(column, literal).
@@ -136,10 +141,10 @@ func bindContains(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Nod
 	return b.Call(f, sql.Bool, args[0], node)
 }
 
-func evalListContains(ev *eval.Evaluator, n *eval.Node, _ []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func evalListContains(ev *eval.Evaluator, n *eval.Node, _ []*tables.Vector, b *vec.Batch) (*tables.Vector, error) {
 	node, x := n.Args[0], n.Args[1]
 	if x.Literal.Null {
-		return vec.AllNull(sql.Bool, b.N), nil
+		return tables.NewNulls(sql.Bool, b.N), nil
 	}
 	lo, hi := sql.Limits(sql.Int64)
 	var whole bool
@@ -151,20 +156,20 @@ func evalListContains(ev *eval.Evaluator, n *eval.Node, _ []*vec.Vec, b *vec.Bat
 		whole = x.Literal.Rat.IsInt() && sql.Within(x.Literal.Rat.Num(), lo, hi)
 		i = sql.Word(x.Literal.Rat.Num())
 	}
-	values := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
-	eval.EachList(ev, node, b, values, func(row int, child *tables.Vector, lo, hi int) bool {
-		for elem := lo; elem < hi && !values.Bools[row]; elem++ {
+	bools := make([]bool, b.N)
+	nulls := eval.EachList(ev, node, b, func(row int, child *tables.Vector, lo, hi int) bool {
+		for elem := lo; elem < hi && !bools[row]; elem++ {
 			switch {
 			case child.Null(elem):
 			case child.Kind() == tables.String:
-				values.Bools[row] = string(child.Bytes(elem)) == x.Literal.String
+				bools[row] = string(child.Bytes(elem)) == x.Literal.String
 			case child.Kind() == tables.Float64:
-				values.Bools[row] = vec.OrderFloat(child.Float(elem), x.Literal.Float) == 0
+				bools[row] = vec.OrderFloat(child.Float(elem), x.Literal.Float) == 0
 			default:
-				values.Bools[row] = whole && child.Int(elem) == i
+				bools[row] = whole && child.Int(elem) == i
 			}
 		}
 		return true
 	})
-	return values, nil
+	return tables.NewBools(bools, nulls), nil
 }

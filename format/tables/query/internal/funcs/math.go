@@ -143,7 +143,7 @@ var (
 
 // either returns the evaluation of a function that has the type of its argument: floats or integers.
 func either(floats, ints eval.Evaluation) eval.Evaluation {
-	return func(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	return func(ev *eval.Evaluator, n *eval.Node, args []*tables.Vector, b *vec.Batch) (*tables.Vector, error) {
 		if sql.RepOf(n.Type) == sql.RepFloat {
 			return floats(ev, n, args, b)
 		}

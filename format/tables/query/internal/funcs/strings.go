@@ -64,7 +64,7 @@ func mapped(f func(rune) rune) eval.Evaluation {
 	return eval.Strings(func(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 		for rest := r.Bytes(0); len(rest) > 0 && w.HasRoom(0); {
 			char, size := utf8.DecodeRune(rest)
-			w.Vec.Data = utf8.AppendRune(w.Vec.Data, f(char))
+			w.Data = utf8.AppendRune(w.Data, f(char))
 			rest = rest[size:]
 		}
 		return nil
@@ -165,7 +165,7 @@ func repeat(w *vec.StringWriter, _ *eval.Node, r eval.Row) error {
 	if !w.HasRoom(int(min(count, vec.MaxBatchBytes+1)) * len(text)) {
 		return nil
 	}
-	w.Vec.Data = append(w.Vec.Data, bytes.Repeat(text, int(count))...)
+	w.Data = append(w.Data, bytes.Repeat(text, int(count))...)
 	return nil
 }
 
@@ -224,11 +224,11 @@ func bindConcat(b *bind.Binder, f *bind.Function, args []*eval.Node) *eval.Node 
 	return b.Call(f, sql.String, texts...)
 }
 
-func evalConcatAll(ev *eval.Evaluator, n *eval.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+func evalConcatAll(ev *eval.Evaluator, n *eval.Node, args []*tables.Vector, b *vec.Batch) (*tables.Vector, error) {
 	writer := ev.Strings(b.N)
 	for row := range b.N {
 		for i, values := range args {
-			if n.Args[i].Type.Kind != tables.Null && !values.IsNull(row) {
+			if n.Args[i].Type.Kind != tables.Null && !values.Null(row) {
 				writer.Add(values.Bytes(row))
 			}
 		}

@@ -47,7 +47,7 @@ func (in *Grouped) Sums() []float64 {
 // argument, or its first row (sign 0). It is -1 for groups without a row.
 func (in *Grouped) Best(sign int) []int {
 	best := Fill(make([]int, in.Len()), -1)
-	order := comparator(in.Args[0])
+	order := Comparator(in.Args[0], in.Args[0])
 	for _, row := range in.Rows {
 		id := in.Groups.Of[row]
 		if best[id] < 0 || sign != 0 && sign*order(int(row), best[id]) < 0 {
@@ -60,7 +60,7 @@ func (in *Grouped) Best(sign int) []int {
 // Sorted returns the rows of each group in the order of the first argument.
 func (in *Grouped) Sorted() [][]int32 {
 	out := in.ByGroup()
-	order := comparator(in.Args[0])
+	order := Comparator(in.Args[0], in.Args[0])
 	for _, rows := range out {
 		slices.SortFunc(rows, func(a, b int32) int { return order(int(a), int(b)) })
 	}

@@ -13,41 +13,28 @@ func Ordered(t tables.Type) bool {
 	return sql.RepOf(t) != sql.RepOther || t.Kind == tables.Decimal
 }
 
-// OrderAt compares two values of a type: -1, 0 or 1.
-func OrderAt(t tables.Type, a *Vec, i int, b *Vec, k int) int {
-	switch sql.RepOf(t) {
-	case sql.RepFloat:
-		return OrderFloat(a.Floats[i], b.Floats[k])
-	case sql.RepBytes:
-		return bytes.Compare(a.Bytes(i), b.Bytes(k))
-	case sql.RepUint:
-		return cmp.Compare(uint64(a.Ints[i]), uint64(b.Ints[k]))
-	}
-	if t.Kind == tables.Bool {
-		return cmp.Compare(sql.Bit(a.Bools[i]), sql.Bit(b.Bools[k]))
-	}
-	return cmp.Or(cmp.Compare(a.Ints[i], b.Ints[k]), cmp.Compare(a.Nanos(i), b.Nanos(k)))
-}
-
-// comparator compares two rows of a vector by their values. Nulls compare as some value; the caller handles them.
-func comparator(v *tables.Vector) func(a, b int) int {
-	ints, nanos, floats := v.Ints(), v.Nanos(), v.Floats()
-	switch rep := sql.RepOf(v.Type()); {
-	case v.Kind() == tables.Decimal:
-		return func(a, b int) int { return v.Big(a).Cmp(v.Big(b)) }
+// Comparator compares a value of one vector with a value of another of its type: -1, 0 or 1. Nulls compare as some
+// value; the caller handles them.
+func Comparator(a, b *tables.Vector) func(i, k int) int {
+	ints, nanos, floats := a.Ints(), a.Nanos(), a.Floats()
+	others, otherNanos, otherFloats := b.Ints(), b.Nanos(), b.Floats()
+	switch rep := sql.RepOf(a.Type()); {
+	case a.Kind() == tables.Decimal:
+		return func(i, k int) int { return a.Big(i).Cmp(b.Big(k)) }
 	case rep == sql.RepNone, rep == sql.RepOther:
 		return func(int, int) int { return 0 }
 	case rep == sql.RepFloat:
-		return func(a, b int) int { return OrderFloat(floats[a], floats[b]) }
+		return func(i, k int) int { return OrderFloat(floats[i], otherFloats[k]) }
 	case rep == sql.RepBytes:
-		data, offs := v.Raw()
-		return func(a, b int) int { return bytes.Compare(data[offs[a]:offs[a+1]], data[offs[b]:offs[b+1]]) }
+		data, lo, hi := a.Spans()
+		other, otherLo, otherHi := b.Spans()
+		return func(i, k int) int { return bytes.Compare(data[lo[i]:hi[i]], other[otherLo[k]:otherHi[k]]) }
 	case rep == sql.RepUint:
-		return func(a, b int) int { return cmp.Compare(uint64(ints[a]), uint64(ints[b])) }
-	case nanos != nil:
-		return func(a, b int) int { return cmp.Or(cmp.Compare(ints[a], ints[b]), cmp.Compare(nanos[a], nanos[b])) }
+		return func(i, k int) int { return cmp.Compare(uint64(ints[i]), uint64(others[k])) }
+	case nanos != nil || otherNanos != nil:
+		return func(i, k int) int { return cmp.Or(cmp.Compare(ints[i], others[k]), cmp.Compare(a.Nano(i), b.Nano(k))) }
 	}
-	return func(a, b int) int { return cmp.Compare(ints[a], ints[b]) }
+	return func(i, k int) int { return cmp.Compare(ints[i], others[k]) }
 }
 
 // OrderFloat compares two floats. NaN is equal to itself and above all numbers.

@@ -14,7 +14,7 @@ type SortKey struct {
 
 // compare returns the order of two rows by this key alone.
 func (k *SortKey) compare() func(a, b int) int {
-	values := comparator(k.Values)
+	values := Comparator(k.Values, k.Values)
 	sign := 1
 	if k.Desc {
 		sign = -1

@@ -1,6 +1,10 @@
 package vec
 
-import "github.com/chaski-eo/chaski/fault"
+import (
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/query/internal/sql"
+)
 
 // MaxBatchBytes bounds the strings that an expression and its parts make for a batch of rows: 64 KiB
 // for each of 4,096 rows.
@@ -55,18 +59,21 @@ func (b *Budget) makes(bytes int) {
 // StringWriter makes the strings of a batch. Once they exceed the budget, or its Step fails, it drops further strings,
 // and Finish returns an error: functions need no error path.
 type StringWriter struct {
-	Vec    *Vec
+	Type   tables.Type
+	Data   []byte
+	Nulls  []bool // nil: no string is null
+	offs   []uint32
 	budget *Budget
 }
 
 // NewStrings returns a writer of n strings.
 func NewStrings(n int, b *Budget) *StringWriter {
-	return &StringWriter{Vec: &Vec{N: n, Lo: make([]uint32, n), Hi: make([]uint32, n)}, budget: b}
+	return &StringWriter{Type: sql.String, offs: make([]uint32, n+1), budget: b}
 }
 
 // HasRoom reports whether n more bytes fit in the budget.
 func (w *StringWriter) HasRoom(n int) bool {
-	if bytes := w.budget.used + len(w.Vec.Data) + n; bytes > w.budget.till {
+	if bytes := w.budget.used + len(w.Data) + n; bytes > w.budget.till {
 		w.budget.makes(bytes)
 	}
 	return w.budget.err == nil
@@ -79,35 +86,32 @@ func (w *StringWriter) Read(n int) bool { return w.budget.Read(n) == nil }
 func (w *StringWriter) Add(s ...[]byte) {
 	for _, part := range s {
 		if w.HasRoom(len(part)) {
-			w.Vec.Data = append(w.Vec.Data, part...)
+			w.Data = append(w.Data, part...)
 		}
 	}
 }
 
 // End ends string k. Strings are written in order.
 func (w *StringWriter) End(k int) {
-	if k > 0 {
-		w.Vec.Lo[k] = w.Vec.Hi[k-1]
-	}
-	w.Vec.Hi[k] = uint32(len(w.Vec.Data))
-	// Functions may append to Vec.Data themselves, so its size needs to be counted here.
+	w.offs[k+1] = uint32(len(w.Data))
+	// Functions may append to Data themselves, so its size needs to be counted here.
 	w.HasRoom(0)
 }
 
 // AddNull makes string k null.
 func (w *StringWriter) AddNull(k int) {
-	if w.Vec.Nulls == nil {
-		w.Vec.Nulls = make([]bool, w.Vec.N)
+	if w.Nulls == nil {
+		w.Nulls = make([]bool, len(w.offs)-1)
 	}
-	w.Vec.Nulls[k] = true
+	w.Nulls[k] = true
 	w.End(k)
 }
 
 // Finish returns the strings.
-func (w *StringWriter) Finish() (*Vec, error) {
+func (w *StringWriter) Finish() (*tables.Vector, error) {
 	if !w.HasRoom(0) {
 		return nil, w.budget.err
 	}
-	w.budget.used += len(w.Vec.Data)
-	return w.Vec, nil
+	w.budget.used += len(w.Data)
+	return tables.NewBytes(w.Type, w.Data, w.offs, w.Nulls), nil
 }
