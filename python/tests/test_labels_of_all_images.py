@@ -410,5 +410,5 @@ def test_images_are_named_by_the_keys_of_samples(tmp_path: Path, source: str) ->
         (batch,) = list(run)
     keys = [f"{scene}/{tile}" for scene, tile in zip(batch["scene"], batch["tile"], strict=True)]
     assert sorted(keys) == sorted(boxes)
-    for key, (found,) in zip(keys, batch["y"].rows(), strict=True):
+    for key, (found,) in nonempty(zip(keys, batch["y"].rows(), strict=True)):
         np.testing.assert_allclose(found[:4], boxes[key], err_msg=key)
