@@ -315,7 +315,7 @@ func (v *Vector) High() []int64 { return v.high }
 // Floats returns the values of kind Float64.
 func (v *Vector) Floats() []float64 { return v.floats }
 
-// Raw returns the values of the kinds String and Binary: value i is data[offs[i]:offs[i+1]]. Those of Pick have Spans.
+// Raw returns the values of the kinds String and Binary: value i is data[offs[i]:offs[i+1]]. Of a Pick it is Spans.
 func (v *Vector) Raw() (data []byte, offs []uint32) {
 	if v.coded != nil {
 		return v.coded.flat()
@@ -421,8 +421,8 @@ func (v *Vector) Take(rows []int) (*Vector, error) {
 	return out, nil
 }
 
-// Pick is Take of rows that v has, and shares its strings. It takes no lists and structs. The result has the nulls that
-// are given; nil: those of v.
+// Pick is Take of rows that v has, and shares its strings. It takes no lists and structs. The result has nulls or, if
+// these are nil, the nulls of v.
 func (v *Vector) Pick(rows []int32, nulls []bool) *Vector {
 	if v.typ.Kind == Null {
 		return NewNulls(v.typ, len(rows))

@@ -357,8 +357,8 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	return err
 }
 
-// compare returns the error of a server whose files have other entity tags than those of the first. Times are logged
-// once: copies of a file on several hosts differ in them, and so do a file and what has taken its place.
+// compare refuses a server whose files have other entity tags than the files of the first server. Times that differ are
+// logged once: they do for copies of a file on several hosts, and for a file that was replaced.
 func (r *Run) compare(p *peer, d *chaskiv1.DescribeReply) error {
 	kind, _, _ := strings.Cut(r.marks, ":")
 	if d.GetMarks() == r.marks || kind == "" || !strings.HasPrefix(d.GetMarks(), kind+":") {

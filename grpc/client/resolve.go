@@ -71,7 +71,7 @@ func (c *Client) named() bool {
 	})
 }
 
-// lookUp finds the servers that the targets stand for now. Those of a name that cannot be looked up stay as they are.
+// lookUp finds the servers that the targets stand for now. Servers of a name that cannot be looked up stay.
 // The first error is returned after all else.
 func (c *Client) lookUp(ctx context.Context) error {
 	found, errs := make([][]serverAddress, len(c.targets)), make([]error, len(c.targets))

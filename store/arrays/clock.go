@@ -13,8 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/store"
 )
 
-// Times implements store.Timed. The times are those of the coordinate of t, of an array along n and t that the
-// attribute coordinates names, or of the coordinate of n (CF conventions, sections 4.4 and 5).
+// Times implements store.Timed. The times are the coordinate of t, else an array along n and t that the attribute
+// coordinates names, else the coordinate of n (CF conventions, sections 4.4 and 5).
 func (s *Raster) Times(ctx context.Context, image int64) ([]column.Value, error) {
 	s.clock.Lock()
 	defer s.clock.Unlock()
@@ -35,8 +35,8 @@ func (s *Raster) Times(ctx context.Context, image int64) ([]column.Value, error)
 	return []column.Value{value}, nil
 }
 
-// readTimes finds the times of the images, and reads them. Times that stand for nothing here, such as those of a
-// calendar of climate models, are no times. An error is one of reading alone.
+// readTimes finds the times of the images, and reads them. A calendar of climate models, which has no timestamps, gives
+// nil. Only a failed read is an error.
 func (s *Raster) readTimes(ctx context.Context) (store.Labels, error) {
 	a := s.bands[0].a
 	rows, steps := s.axisNames()
@@ -88,7 +88,7 @@ func (l *Labels) Steps(r store.Raster) (store.Labels, error) {
 	return l.ofSteps(raster), nil
 }
 
-// ofSteps returns labels (t) as those of each image of a raster.
+// ofSteps returns labels (t) as labels that each image of a raster has.
 func (l *Labels) ofSteps(r *Raster) *Labels {
 	out := *l
 	out.n, out.each, out.lists, out.every = r.Len(), l.n, true, true

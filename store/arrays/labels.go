@@ -50,8 +50,8 @@ func (n *Node) Labels(ctx context.Context, name string) (store.Labels, error) {
 	return labels, nil
 }
 
-// IsLabel reports whether an array of the node has values for each image, and is none itself: (n) numbers or strings,
-// or (n, k) numbers. dims is as for Axes.
+// IsLabel reports whether an array of the node is values for each image: (n) numbers or strings, or (n, k) numbers.
+// dims is as for Axes.
 func (n *Node) IsLabel(ctx context.Context, name, dims string) bool {
 	array, texts, err := n.labelArray(ctx, name)
 	if err != nil {
