@@ -316,8 +316,8 @@ func (l *serverLane) oldest() *ticketRequest {
 	return l.requests[0]
 }
 
-// fault returns the error that ends the connection, for a fault of the server: an unknown spec is described again, and a
-// sick server rests while others are asked. Faults of samples are for Next, when the turn of their ticket comes.
+// fault returns the error that ends the connection, for a fault of the server: an unknown spec is described again, and
+// a sick server rests while others are asked. Faults of samples are for Next, when the turn of their ticket comes.
 func (l *serverLane) fault(f *chaskiv1.Fault, want *ticketRequest) error {
 	if f.GetTicket() != want.id {
 		return fmt.Errorf("%w: fault of ticket %d, the next is %d", ErrProtocol, f.GetTicket(), want.id)
