@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import chaski
 from chaski import BadRow, SampleRef, Stats
 from chaski._files import replace_file
 from chaski._quarantine import Quarantine
@@ -94,3 +96,16 @@ def test_a_list_of_bad_samples_is_synced_when_it_is_closed(tmp_path, calls):
 def test_pipes_and_devices_are_written_without_a_sync():
     met = Quarantine("/dev/null", "fingerprint")
     met.close()
+
+
+@pytest.mark.parametrize("name", ["ledger", "cache"])
+def test_folders_of_stores_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A store that is not written here is an error, and no local folder has its name."""
+    monkeypatch.chdir(tmp_path)
+    folders: dict[str, Any] = {name: "s3://bucket/folder"}
+    engine = chaski.Engine(**folders, cache_bytes=1 << 20)
+    with pytest.raises(chaski.UnsupportedError, match="local path"):
+        chaski.load("a.tif", batch_size=1, engine=engine)
+    assert os.listdir(tmp_path) == []

@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO
 
+from chaski._secrets import without_secrets
+from chaski.errors import UnsupportedError
+
 UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 """Errors where a system or a network file system cannot sync a folder, pipe or device."""
 
@@ -21,8 +24,11 @@ UNSYNCED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 def absolute_path(path: str) -> str:
     """Is `os.path.abspath` of a path that a user gives, "~" expanded; it keeps ".." after a name.
 
-    The name may be a link, and then the kernel goes up from where the link leads.
+    The name may be a link, and then the kernel goes up from where the link leads. A URI is an
+    UnsupportedError: a local folder "s3:" would look as if the store had been written.
     """
+    if "://" in path:
+        raise UnsupportedError(f"{without_secrets(path)} is a URI: a local path is needed here")
     p = pathlib.Path(os.path.expanduser(path))
     folder, names = pathlib.Path(p.anchor or os.getcwd()), p.relative_to(p.anchor).parts
     while names[:1] == ("..",):  # getcwd has no links, and specs hash the paths of lists
