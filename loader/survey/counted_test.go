@@ -55,7 +55,7 @@ func writeRaster(t *testing.T, path string, o tog.Options, samples []byte) {
 
 // inParts measures each sample by itself, and merges what was written of the parts.
 func inParts(t *testing.T, s loader.Spec, o loader.Options) (*stats.Report, error) {
-	extent, err := survey.Measurable(t.Context(), s, o)
+	extent, err := extentOf(t.Context(), s, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -300,12 +300,12 @@ func TestWeightsOfOtherGrids(t *testing.T) {
 	}
 	for _, o := range []survey.WeightOptions{{}, {Field: "none"}, {Field: "mask", Cell: -1},
 		{Field: "mask", Cell: spec.MaxWindow + 1}, {Field: "drawn", Classes: []float64{-1}}} {
-		if _, err := survey.WeightsExtent(t.Context(), s, loader.Options{}, o); err == nil {
+		if _, err := extentOf(t.Context(), s, loader.Options{}, &o); err == nil {
 			t.Errorf("%+v is counted", o)
 		}
 	}
-	e, err := survey.WeightsExtent(t.Context(), s, loader.Options{},
-		survey.WeightOptions{Field: "mask", Cell: spec.MaxWindow})
+	e, err := extentOf(t.Context(), s, loader.Options{},
+		&survey.WeightOptions{Field: "mask", Cell: spec.MaxWindow})
 	if err != nil || e.Rows != 1 {
 		t.Errorf("%+v, %v", e, err)
 	}

@@ -70,7 +70,7 @@ func TestSurveysOfGaps(t *testing.T) {
 			t.Errorf("%s: %d samples with means of %v and %v, want %+v", selected, report.Samples, *image.Mean,
 				*mask.Mean, c)
 		}
-		if extent, err := survey.Measurable(t.Context(), s, loader.Options{}); err != nil || extent.Rows != c.rows {
+		if extent, err := extentOf(t.Context(), s, loader.Options{}, nil); err != nil || extent.Rows != c.rows {
 			t.Errorf("%s: %+v: %v", selected, extent, err)
 		}
 		pairs, err := survey.Pairs(t.Context(), s, loader.Options{}, survey.PairOptions{})
@@ -174,7 +174,7 @@ func TestRefusedSurveys(t *testing.T) {
 		}
 	}
 	s := loader.Spec{Source: filepath.Join(dir, "none"), BatchSize: 1}
-	if _, err := survey.Measurable(t.Context(), s, loader.Options{}); fault.KindOf(err) != fault.NotFound {
+	if _, err := extentOf(t.Context(), s, loader.Options{}, nil); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("no dataset: %v", err)
 	}
 	s.Source = wide

@@ -13,19 +13,22 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Inputs are the files of the samples of a survey.
+// Inputs are the samples of a survey, and the files that they are read from.
 type Inputs struct {
+	Extent
 	table   *rows.Table
 	chosen  shuffle.Rows
 	options resources.Options
 	fields  []int // of the table, with rasters
 }
 
-// OpenInputs opens the inputs of Stats or, with all, of Weights: the samples of the Extent of the same spec.
-func OpenInputs(ctx context.Context, sp spec.Spec, o resources.Options, all bool) (in *Inputs, err error) {
+// OpenInputs opens the inputs of Stats: the samples that the conditions and the split leave. With weights they are the
+// inputs of Weights: all rows of a table, and of a container the rows that the conditions leave. It refuses options
+// that Weights refuses.
+func OpenInputs(ctx context.Context, sp spec.Spec, o resources.Options, weights *WeightOptions) (in *Inputs,
+	err error) {
 	in = &Inputs{options: o}
-	in.table, err = OpenTable(ctx, &sp, &in.options)
-	if err != nil {
+	if in.table, err = OpenTable(ctx, &sp, &in.options); err != nil {
 		in.options.CloseOpener()
 		return nil, err
 	}
@@ -34,11 +37,17 @@ func OpenInputs(ctx context.Context, sp spec.Spec, o resources.Options, all bool
 			in.fields = append(in.fields, i)
 		}
 	}
-	if !all {
-		if in.chosen, err = rows.Selected(ctx, in.table, sp.Root(), in.options); err != nil {
-			return nil, errors.Join(err, in.Close())
-		}
+	if weights == nil {
+		in.chosen, err = rows.Selected(ctx, in.table, sp.Root(), in.options)
+	} else {
+		made := &weighing{options: in.options, table: in.table}
+		_, err = made.compile(ctx, sp, *weights)
+		err = errors.Join(err, made.close())
 	}
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	in.Extent = Extent{in.chosen.Len(in.table.N), in.table.Fingerprint}
 	return in, nil
 }
 

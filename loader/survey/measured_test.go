@@ -186,7 +186,7 @@ func TestRefusedSpecs(t *testing.T) {
 	} {
 		_, measured := survey.Stats(t.Context(), s, loader.Options{}, nil)
 		_, paired := survey.Pairs(t.Context(), s, loader.Options{}, survey.PairOptions{})
-		_, extent := survey.Measurable(t.Context(), s, loader.Options{})
+		_, extent := extentOf(t.Context(), s, loader.Options{}, nil)
 		for i, err := range []error{measured, paired, extent} {
 			if err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("survey %d: %v, want %q", i, err, says)

@@ -24,16 +24,6 @@ type Extent struct {
 	Fingerprint string `json:"fingerprint"` // of the dataset, as of an engine
 }
 
-// Measurable returns the extent of Stats of a spec.
-func Measurable(ctx context.Context, sp spec.Spec, o resources.Options) (e Extent, err error) {
-	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t *rows.Table) error {
-		selected, err := rows.Selected(ctx, t, sp.Root(), o)
-		e = Extent{selected.Len(t.N), t.Fingerprint}
-		return err
-	})
-	return e, err
-}
-
 // Share is a part of the samples of a survey: Count from First on, in a dataset of the extent Of. A nil *Share is all.
 type Share struct {
 	Of           Extent

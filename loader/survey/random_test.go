@@ -295,7 +295,7 @@ func (d *drawnSurvey) check() bool {
 func (d *drawnSurvey) mergedWeights() ([]byte, error) {
 	o := d.options
 	o.Logger = slog.New(slog.DiscardHandler)
-	extent, err := survey.WeightsExtent(d.t.Context(), d.spec, o, d.count)
+	extent, err := extentOf(d.t.Context(), d.spec, o, &d.count)
 	if err != nil {
 		return nil, err
 	}

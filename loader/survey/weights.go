@@ -55,18 +55,6 @@ func Weights(
 	})
 }
 
-// WeightsExtent returns the extent of Weights of a spec: all rows of a table, and of a container the rows that the
-// conditions leave. It refuses options that Weights refuses.
-func WeightsExtent(ctx context.Context, sp spec.Spec, o resources.Options, c WeightOptions) (e Extent, err error) {
-	err = withTable(ctx, sp, o, func(sp spec.Spec, o resources.Options, t *rows.Table) error {
-		e = Extent{t.N, t.Fingerprint}
-		made := &weighing{options: o, table: t}
-		_, err := made.compile(ctx, sp, c)
-		return errors.Join(err, made.close())
-	})
-	return e, err
-}
-
 // weighing is one pass of Weights, shared by its workers.
 type weighing struct {
 	options resources.Options

@@ -239,13 +239,12 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 }
 
 // work returns the work of shards over the samples of a dataset, whose inputs the caller closes.
-func (f *statsFlags) work(env console.Env, sp loader.Spec, e survey.Extent, in *survey.Inputs, settings any) (
-	shards.Work, error) {
-	if e.Rows < 1 {
+func (f *statsFlags) work(env console.Env, sp loader.Spec, in *survey.Inputs, settings any) (shards.Work, error) {
+	if in.Rows < 1 {
 		return shards.Work{}, fault.WithFile(fault.New(fault.NotFound, "dataset", "no samples"),
 			sp.Source)
 	}
-	return shards.Work{Output: f.out, Settings: settings, Inputs: e.Fingerprint, Items: e.Rows, Version: env.Version,
+	return shards.Work{Output: f.out, Settings: settings, Inputs: in.Fingerprint, Items: in.Rows, Version: env.Version,
 		Opener: env.Files, Files: func(ctx context.Context, i int64) (files []shards.File, _ error) {
 			assets, err := in.Assets(ctx, i)
 			for _, asset := range assets {
@@ -258,21 +257,17 @@ func (f *statsFlags) work(env console.Env, sp loader.Spec, e survey.Extent, in *
 // statsOfShards measures a share of the samples, or writes the statistics of all parts.
 func (f *statsFlags) statsOfShards(ctx context.Context, env console.Env, spec loader.Spec, o loader.Options,
 	progress func(done, total int64)) (err error) {
-	extent, err := survey.Measurable(ctx, spec, o)
-	if err != nil {
-		return err
-	}
-	in, err := survey.OpenInputs(ctx, spec, o, false)
+	in, err := survey.OpenInputs(ctx, spec, o, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	work, err := f.work(env, spec, extent, in, spec)
+	work, err := f.work(env, spec, in, spec)
 	if err != nil {
 		return err
 	}
 	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
-		share := &survey.Share{Of: extent, First: s.First, Count: s.Count}
+		share := &survey.Share{Of: in.Extent, First: s.First, Count: s.Count}
 		part, err := survey.StatsPart(ctx, spec, o, share, progress)
 		if err != nil {
 			return nil, err
@@ -301,21 +296,17 @@ func (f *statsFlags) statsOfShards(ctx context.Context, env console.Env, spec lo
 // weightsOfShards counts the pixels of a share of the rows, or writes the weights of all parts.
 func (f *statsFlags) weightsOfShards(ctx context.Context, env console.Env, spec loader.Spec, o loader.Options,
 	progress func(done, total int64)) (err error) {
-	extent, err := survey.WeightsExtent(ctx, spec, o, f.weights)
-	if err != nil {
-		return err
-	}
-	in, err := survey.OpenInputs(ctx, spec, o, true)
+	in, err := survey.OpenInputs(ctx, spec, o, &f.weights)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	work, err := f.work(env, spec, extent, in, []any{spec, f.weights})
+	work, err := f.work(env, spec, in, []any{spec, f.weights})
 	if err != nil {
 		return err
 	}
 	return f.shards.Do(ctx, work, func(s shards.Share, body io.Writer) (any, error) {
-		share := &survey.Share{Of: extent, First: s.First, Count: s.Count}
+		share := &survey.Share{Of: in.Extent, First: s.First, Count: s.Count}
 		return nil, survey.Weights(ctx, body, spec, o, f.weights, share, progress)
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
 		return env.WriteFile(ctx, f.out, func(w io.Writer) error {
