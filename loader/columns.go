@@ -292,41 +292,50 @@ func (e *Engine) timesOf(ctx context.Context, d *dataset, draw *shuffle.Draw, ti
 	for step := range times {
 		times[step] = d.clock.at(e.rowOf(draw, step))
 	}
-	for step := 0; step < len(times) && d.timed; step++ {
+	if !d.timed {
+		return nil
+	}
+	if d.steps == 0 && len(times) > 1 {
+		said, err := e.arrayTimes(ctx, d, draw.Row)
+		for i, step := range d.rasters[0].StepList() {
+			if step < len(said) && !said[step].Null {
+				times[i] = said[step].Int
+			}
+		}
+		return err
+	}
+	for step := range times {
 		row := e.rowOf(draw, step)
-		inArray := d.steps == 0 && len(times) > 1
-		if row < 0 || times[step] != rows.NoTime && !inArray {
+		if row < 0 || times[step] != rows.NoTime {
 			continue
 		}
-		said, err := d.arrayTimes(ctx, row)
-		switch {
-		case err != nil && !e.fills(err):
+		said, err := e.arrayTimes(ctx, d, row)
+		if err != nil {
 			return err
-		case !inArray && len(said) == 1 && !said[0].Null:
+		}
+		if len(said) == 1 && !said[0].Null {
 			times[step] = said[0].Int
-		case inArray:
-			for i, at := range d.rasters[0].StepList() {
-				if at < len(said) && !said[at].Null {
-					times[i] = said[at].Int
-				}
-			}
-			return nil
 		}
 	}
 	return nil
 }
 
-// arrayTimes returns the times that the array of the first raster has for a row.
-func (d *dataset) arrayTimes(ctx context.Context, row int64) ([]catalog.Value, error) {
+// arrayTimes returns the times that the array of the first raster has for a row; nil of one without them, and of a
+// raster that the policy for bad samples fills.
+func (e *Engine) arrayTimes(ctx context.Context, d *dataset, row int64) ([]catalog.Value, error) {
 	asset, err := d.table.Fields[d.rasters[0].TableColumn].Asset(ctx, row)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		if array, ok := clockOf(&asset); ok {
+			var times []catalog.Value
+			if times, err = array.Times(ctx, asset.Index.Grid.Image); err == nil {
+				return times, nil
+			}
+		}
 	}
-	array, ok := clockOf(&asset)
-	if !ok {
-		return nil, nil
+	if err != nil && e.fills(err) {
+		err = nil
 	}
-	return array.Times(ctx, asset.Index.Grid.Image)
+	return nil, err
 }
 
 // clockOf returns the array of an asset if it may have times.

@@ -331,11 +331,11 @@ func (e *Engine) Marks() string {
 	var all []string
 	kind := ""
 	for _, d := range e.sets {
-		of, text, _ := strings.Cut(d.table.Marks, ":")
-		if kind = cmp.Or(kind, of); of == "" || of != kind {
+		tableKind, marks, _ := strings.Cut(d.table.Marks, ":")
+		if kind = cmp.Or(kind, tableKind); tableKind == "" || tableKind != kind {
 			return ""
 		}
-		all = append(all, text)
+		all = append(all, marks)
 	}
 	return kind + ":" + strings.Join(all, ",")
 }

@@ -176,7 +176,7 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 			return catalog.Value{Text: []byte(cell(row))}, nil
 		}
 	}
-	own := func() (vector.Owned, error) {
+	ownAll := func() (vector.Owned, error) {
 		return v.one.layer.Own(func(yield func(vector.Sample, error) bool) {
 			for i := range count {
 				row := i
@@ -193,10 +193,10 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 			}
 		})
 	}
-	fit, err := own()
+	fit, err := ownAll()
 	if err == nil && fit.Unnamed != "" && fit.Others > 0 {
 		if err = v.byKeys(ctx, t); err == nil && len(v.keys) > 0 {
-			fit, err = own()
+			fit, err = ownAll()
 		}
 	}
 	switch {

@@ -229,7 +229,7 @@ def geo_times(path: Path, **options: Any) -> np.ndarray:
 
 
 def test_times_of_steps_are_those_of_xarray(tmp_path: Path) -> None:
-    """geo.time has the coordinates of t, those along n and t, or that of n; labels (t) too."""
+    """geo.time is the coordinate of t, an array along n and t, or the coordinate of n."""
     rng = np.random.default_rng(5)
     shape = {"n": 6, "time": 5, "band": 2, "y": 8, "x": 8}
     stacked = xarray.Dataset({"image": (tuple(shape), rng.random(tuple(shape.values()), "f4"))})

@@ -88,11 +88,11 @@ func (f *File) Each(ctx context.Context, leaf int, s Scan, visit func(first int6
 	for k, number := range groups {
 		for k+len(ahead) < len(groups) && len(ahead) <= f.groupsAhead(s, k) {
 			next := groups[k+len(ahead)]
-			if held += f.Stored(next, leaf); f.Far && len(ahead) > 0 && held > farBytes {
-				held -= f.Stored(next, leaf)
+			bytes := f.Stored(next, leaf)
+			if f.Far && len(ahead) > 0 && held+bytes > farBytes {
 				break
 			}
-			ahead = append(ahead, f.opening(ctx, leaf, next, s))
+			ahead, held = append(ahead, f.opening(ctx, leaf, next, s)), held+bytes
 		}
 		now := ahead[0]
 		now.wait()

@@ -261,12 +261,13 @@ func (f *convertFlags) resolve() error {
 
 // convert does a conversion. The destination "-" is standard output.
 func (f *convertFlags) convert(ctx context.Context, env console.Env, j fileConversion, result *converted) error {
-	send := env.WriteFile
 	if !source.IsRemote(j.dst) {
 		if err := durable.MkdirAll(pathname.Dir(j.dst)); err != nil {
 			return console.FileError(pathname.Dir(j.dst), err)
 		}
-	} else if !f.overwrite {
+	}
+	send := env.WriteFile
+	if !f.overwrite {
 		send = env.WriteNew
 	}
 	var bad error // a fault of the source
