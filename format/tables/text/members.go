@@ -18,12 +18,12 @@ const maxWalk = 64
 // maxSeen is how many names of members an error lists.
 const maxSeen = 20
 
-// at reads the rows at a path of members, which points separate: NAME is a member of an object, {column} each of its
-// members, whose names are the values of that column, and of a list every element is meant, or the one whose number the
-// path has, from 0, unless objects in it have a member of this name. At the end of the path the
-// elements of a list are rows. Rows also have the members of objects in lists, and of those in {column}, that the path
-// leads through, if they have none of that name: they are outer, and below says that there may be some. "[]" behind a
-// name is allowed. It returns io.EOF at the end of the text.
+// at reads the rows at a path of members, which points separate: NAME is a member of an object, and {column} each of
+// its members, whose names are the values of that column. Of a list every element is meant, or the one whose number the
+// path has, from 0, unless objects in the list have a member of this name. At the end of the path the elements of a
+// list are rows. Where the path leads through objects in lists, or through {column}, rows also have the members of
+// these objects that they lack: they are outer, and below says that there may be some. "[]" behind a name is allowed.
+// It returns io.EOF at the end of the text.
 func (in *items) at(d *json.Decoder, path string, outer map[string]json.RawMessage, below bool) error {
 	token, err := d.Token()
 	if err != nil {
