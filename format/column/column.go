@@ -23,10 +23,24 @@ type Column struct {
 	Bytes, Opaque bool
 
 	Rows int64
+	// Sums are the digests of the values, if the file of the column has them, else nil.
+	Sums *Sums
 	// Cell returns the value of a row. It is nil of columns that are scanned alone.
 	Cell func(ctx context.Context, row int64) (Value, error)
 	// Each does what Scan does, in less time than cell by cell; nil: it does not.
 	Each func(ctx context.Context, visit Visit) error
+}
+
+// Sums are the digests of a column's values.
+type Sums struct {
+	// Values is the digest of the record of each value, as Value.Hash adds it; of URIs without Folder, the longest
+	// beginning that ends in "/" and that all of them have. Below says that the values are URIs.
+	Values [16]byte
+	Folder []byte
+	Below  bool
+	// Sizes is the digest of the numbers alone, MaxUint64 for a null. OfSizes says that it is known.
+	Sizes   [16]byte
+	OfSizes bool
 }
 
 // Visit takes the value of a row. Its error ends a scan.

@@ -454,6 +454,9 @@ func (w *worker) catalog(ctx context.Context, file int, path string, fields []ca
 		if err == nil {
 			err = data.Check(ctx)
 		}
+		if err == nil {
+			err = table.CheckSums(ctx)
+		}
 		if err != nil {
 			return err
 		}

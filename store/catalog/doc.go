@@ -61,7 +61,9 @@
 // includes neither the place of the dataset nor any time, so it stays the same when data moves, and a directory
 // and the catalog made from it agree. Sizes come from the directory or the catalog's size column, or else are the
 // lengths of the blobs; a table of paths alone has none. Of rasters in cells it has the bytes that each row group
-// stores.
+// stores. The footer of a catalog has the digests that the fingerprint is made of, so opening it reads no column;
+// CheckSums compares them with the columns. They count only in a file as its writer left it, and a catalog without
+// them has the same fingerprint.
 //
 // # Memory
 //

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"math"
 
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
 )
@@ -50,11 +53,50 @@ func (t *Table) hash(ctx context.Context) error {
 	return nil
 }
 
+// CheckSums reads the columns whose digests the footer of a catalog has. Corrupt is the error for another digest, with
+// the name of the column.
+func (t *Table) CheckSums(ctx context.Context) error {
+	if t.table == nil {
+		return nil
+	}
+	for _, name := range t.table.Summed() {
+		stored, err := t.table.Column(name)
+		if err != nil {
+			return fault.WithFile(err, t.src)
+		}
+		want, read := *stored.Sums, *stored
+		read.Sums = nil
+		f := &fieldColumns{kind: read.Kind, main: &read}
+		got := column.Sums{Below: want.Below, OfSizes: want.OfSizes}
+		if got.Below {
+			got.Folder, err = sharedFolder(ctx, &read)
+		}
+		if err == nil {
+			got.Values, err = hashBelow(ctx, f, got.Folder)
+		}
+		if err == nil && got.OfSizes {
+			got.Sizes, err = hashSizes(ctx, &fieldColumns{columns: map[string]*columns.Column{layout.Size: &read}})
+		}
+		same := got.Values == want.Values && got.Sizes == want.Sizes && bytes.Equal(got.Folder, want.Folder)
+		if err == nil && !same {
+			err = fault.New(fault.Corrupt, "footer", "the digest of the column %q is not the one of its values", name)
+		}
+		if err != nil {
+			return fault.WithFile(err, t.src)
+		}
+	}
+	return nil
+}
+
 const noSize = math.MaxUint64
 
 func hashValues(ctx context.Context, f *fieldColumns, n int64) ([16]byte, error) {
 	// The whole path, because without sizes nothing else distinguishes two datasets.
-	if !f.files() || !f.hasSizes() {
+	below := f.files() && f.hasSizes()
+	if sums := f.ofSamples(f.main).Sums; sums != nil && sums.Below == below {
+		return sums.Values, nil
+	}
+	if !below {
 		return hashBelow(ctx, f, nil)
 	}
 	folder, err := outerFolder(ctx, f.ofSamples(f.main), n)
@@ -102,7 +144,7 @@ func outerFolder(ctx context.Context, c *columns.Column, n int64) ([]byte, error
 		return nil, err
 	}
 	// A copy, because the next cell may replace the bytes.
-	folder, null := bytes.Clone(folderOf(first.Text)), first.Null
+	folder, null := bytes.Clone(pathname.Folder(first.Text)), first.Null
 	last, err := c.Cell(ctx, n-1)
 	if err != nil {
 		return nil, err
@@ -111,23 +153,14 @@ func outerFolder(ctx context.Context, c *columns.Column, n int64) ([]byte, error
 	if null || last.Null {
 		return sharedFolder(ctx, c)
 	}
-	return common(folder, last.Text), nil
-}
-
-// folderOf returns the beginning of a string up to and including its last "/".
-func folderOf(s []byte) []byte { return s[:bytes.LastIndexByte(s, '/')+1] }
-
-// common returns the folder that a folder and a string share.
-func common(folder, s []byte) []byte {
-	n := 0
-	for n < len(folder) && n < len(s) && folder[n] == s[n] {
-		n++
-	}
-	return folderOf(folder[:n])
+	return pathname.Shared(folder, last.Text), nil
 }
 
 // sharedFolder returns the longest common prefix of all strings that ends in "/".
 func sharedFolder(ctx context.Context, c *columns.Column) ([]byte, error) {
+	if c.Sums != nil && c.Sums.Below {
+		return c.Sums.Folder, nil
+	}
 	var folder []byte
 	found := false
 	err := c.Scan(ctx, func(_ int64, v Value) error {
@@ -135,9 +168,9 @@ func sharedFolder(ctx context.Context, c *columns.Column) ([]byte, error) {
 			return nil
 		}
 		if !found {
-			found, folder = true, bytes.Clone(folderOf(v.Text))
+			found, folder = true, bytes.Clone(pathname.Folder(v.Text))
 		}
-		if folder = common(folder, v.Text); len(folder) == 0 {
+		if folder = pathname.Shared(folder, v.Text); len(folder) == 0 {
 			return errStop
 		}
 		return nil
@@ -155,8 +188,13 @@ func (f *fieldColumns) hasSizes() bool { return f.columns[layout.Size] != nil ||
 func (f *fieldColumns) files() bool { return f.kind == Raster || f.columns[layout.Size] != nil }
 
 func hashSizes(ctx context.Context, f *fieldColumns) ([16]byte, error) {
-	sum := digest.New()
 	sources, size := f.blobs, f.columns[layout.Size]
+	if size != nil && f.cells == nil {
+		if sums := f.ofSamples(size).Sums; sums != nil && sums.OfSizes {
+			return sums.Sizes, nil
+		}
+	}
+	sum := digest.New()
 	switch {
 	case f.cells == nil:
 	case f.cells.sizes == nil:

@@ -62,10 +62,9 @@ func TestScale(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if _, err := rowio.Write(context.Background(), f, n, rowio.RowOptions{Workers: 2},
-			rowio.Source{Make: func(_ context.Context, i int) (rowio.Row, error) {
-				return syntheticRow(i), nil
-			}}); err != nil {
+		options := rowio.RowOptions{Workers: 2, Folders: map[string]string{"uri": "tiles/"}}
+		rows := rowio.Source{Make: func(_ context.Context, i int) (rowio.Row, error) { return syntheticRow(i), nil }}
+		if _, err := rowio.Write(context.Background(), f, n, options, rows); err != nil {
 			t.Fatal(err)
 		}
 		st, _ := f.Stat()

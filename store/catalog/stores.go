@@ -151,7 +151,10 @@ func (t *Table) expand(ctx context.Context, more []string) error {
 	if err != nil {
 		return err
 	}
-	counts := slices.Repeat([]int64{1}, int(t.n))
+	var counts []int64
+	if len(t.stores) > 0 {
+		counts = slices.Repeat([]int64{1}, int(t.n))
+	}
 	if many {
 		group, gctx := errgroup.WithContext(ctx)
 		group.SetLimit(storeOpens)

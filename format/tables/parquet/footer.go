@@ -137,6 +137,8 @@ type File struct {
 	Fields []Field
 	// Meta is the key-value metadata, without large values.
 	Meta map[string]string
+	// Creator says what wrote the file.
+	Creator string
 	// Groups are the row groups.
 	Groups []Group
 
@@ -204,7 +206,7 @@ func Open(ctx context.Context, r source.Reader) (*File, error) {
 
 // Cost returns about how many bytes of memory the file holds: its footer, as it was read and parsed.
 func (f *File) Cost() int {
-	cost := len(f.footer) + columnCost*len(f.Columns)
+	cost := len(f.footer) + len(f.Creator) + columnCost*len(f.Columns)
 	for i := range f.Groups {
 		cost += groupCost + chunkCost*len(f.Groups[i].chunks)
 	}
@@ -283,6 +285,8 @@ func (p *footerParser) parse() {
 			p.skip(typ)
 		case id == 5 && typ == tList:
 			p.list(tStruct, p.keyValue)
+		case id == 6 && typ == tBinary:
+			p.f.Creator = string(p.binary())
 		case id == 8:
 			p.fail(fault.Unsupported, "the file is encrypted")
 		default:

@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/encode"
+	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -311,7 +312,8 @@ func (l *Listing) write(ctx context.Context, w io.Writer, parts *merging) (n int
 	if len(l.columns.Meta) > 0 || l.table != nil {
 		l.columns.Append, src.Columns = l.append, &l.columns
 	}
-	options := rowio.RowOptions{Workers: l.o.Workers, Partial: l.o.Partial, Progress: l.o.Progress}
+	options := rowio.RowOptions{Workers: l.o.Workers, Partial: l.o.Partial, Progress: l.o.Progress,
+		Folders: l.folders()}
 	if l.o.Skipped != nil {
 		options.Skipped = func(i int, err error) {
 			l.o.Counts.Skipped++
@@ -324,6 +326,23 @@ func (l *Listing) write(ctx context.Context, w io.Writer, parts *merging) (n int
 		err = noRasters(l.paths)
 	}
 	return n, err
+}
+
+// folders returns the folder that the URIs of each field share, by the name of their column.
+func (l *Listing) folders() map[string]string {
+	made := map[string]string{}
+	for k, files := range l.files {
+		name := layout.URI
+		if k > 0 {
+			name = l.o.Fields[k].Field
+		}
+		shared := pathname.Folder([]byte(files[0].uri))
+		for i := range files {
+			shared = pathname.Shared(shared, []byte(files[i].uri))
+		}
+		made[name] = string(shared)
+	}
+	return made
 }
 
 // append appends the values of sample i in the other fields and in the table, behind the first field.

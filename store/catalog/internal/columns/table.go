@@ -29,10 +29,11 @@ type Table struct {
 	Files  []*File
 	begins []int64 // the first row of each file, and at the end the number of all rows
 
-	memory  *tables.Table // in memory, the columns that were wanted; nil of Parquet files
-	records *records      // of TFRecord files
-	names   []string      // of all columns of the file
-	part    string        // of the file that names the columns, for errors
+	memory  *tables.Table           // in memory, the columns that were wanted; nil of Parquet files
+	records *records                // of TFRecord files
+	sums    map[string]*column.Sums // of the columns of a catalog
+	names   []string                // of all columns of the file
+	part    string                  // of the file that names the columns, for errors
 }
 
 // File is a Parquet file of a table.
@@ -59,7 +60,9 @@ func OpenParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*Table
 	if err != nil {
 		return nil, err
 	}
-	return tableOf([]*File{file}), nil
+	table := tableOf([]*File{file})
+	table.sums, err = sumsOf(file)
+	return table, err
 }
 
 func openFile(ctx context.Context, r source.Reader, cache *paged.Cache, number int) (*File, error) {
@@ -238,7 +241,7 @@ func (t *Table) Stored(name string) (*Stored, error) {
 		}
 	}
 	stored := &Stored{Column: out, table: t, leaves: leaves}
-	out.Rows = t.Rows()
+	out.Rows, out.Sums = t.Rows(), t.sums[name]
 	cellAt := (*leaf).cellAt
 	if out.Kind.IsList() {
 		cellAt = (*leaf).listAt

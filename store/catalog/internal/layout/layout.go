@@ -35,7 +35,27 @@ const (
 	FieldsKey = "chaski:fields"
 	// the Listed of the directory that the catalog was made of, in JSON
 	ListedKey = "chaski:listed"
+	// the Sums of the catalog, in JSON. Programs that change a file may copy its metadata, so they count only in a file
+	// that says Creator.
+	SumsKey = "chaski:sums"
 )
+
+// Creator is what the footer of a catalog says that wrote it, before the version.
+const Creator = "chaski"
+
+// Sums are the digests of which the fingerprint of a catalog is made, so whoever opens it need not read its columns.
+type Sums struct {
+	Rows    int64          `json:"rows"`
+	Columns map[string]Sum `json:"columns"`
+}
+
+// Sum has the digests of a column in hexadecimal digits, as the fingerprint takes them: of all of its values, which
+// are below Folder if the column has URIs, and of its numbers as the sizes of files.
+type Sum struct {
+	Values string  `json:"values"`
+	Folder *string `json:"folder,omitempty"`
+	Sizes  string  `json:"sizes,omitempty"`
+}
 
 // Listed says how the samples of a catalog were called in the directory that it was made of.
 type Listed struct {

@@ -71,6 +71,8 @@ type RowOptions struct {
 	Progress func(done, total int) // may be nil
 	// called for each row left out because its file is faulty; nil: such a row is an error
 	Skipped func(i int, err error)
+	// by the name of a column of URIs, the folder that all rows share: up to and including the last "/"
+	Folders map[string]string
 }
 
 // Columns are columns behind the columns of Row. Each has one leaf.
@@ -105,11 +107,12 @@ func Write(ctx context.Context, w io.Writer, n int, o RowOptions, src Source) (r
 			rows, err = 0, fault.New(fault.Unsupported, "catalog", "the Parquet writer failed: %v", p)
 		}
 	}()
-	c := newCatalogWriter(w, src.Columns)
+	c := newCatalogWriter(w, src.Columns, o.Folders)
 	err = c.all(ctx, n, o, src)
 	if err != nil && !o.Partial || c.rows == 0 {
 		return c.rows, err
 	}
+	c.file.SetKeyValueMetadata(layout.SumsKey, c.sums.text(int64(c.rows)))
 	if cerr := c.file.Close(); cerr != nil {
 		return 0, errors.Join(err, fmt.Errorf("catalog: %w", cerr))
 	}
@@ -121,16 +124,18 @@ type catalogWriter struct {
 	file    *parquet.GenericWriter[any]
 	columns *Columns
 	row     parquet.Row // of the last row, for its memory
+	sums    sums
 	rows    int
 	inGroup int // bytes of the current row group
 	inRows  int // rows of the current row group
 }
 
-func newCatalogWriter(w io.Writer, more *Columns) *catalogWriter {
+func newCatalogWriter(w io.Writer, more *Columns, folders map[string]string) *catalogWriter {
 	options := []parquet.WriterOption{
 		parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds(layout.Index), parquet.SkipPageBounds(layout.Header),
-		parquet.CreatedBy("chaski", layout.Version, ""), parquet.KeyValueMetadata(layout.VersionKey, layout.Version),
+		parquet.CreatedBy(layout.Creator, layout.Version, ""),
+		parquet.KeyValueMetadata(layout.VersionKey, layout.Version),
 		parquet.KeyValueMetadata(layout.MasksKey, layout.MasksVersion),
 	}
 	whole := schema
@@ -138,7 +143,8 @@ func newCatalogWriter(w io.Writer, more *Columns) *catalogWriter {
 		options = append(options, more.Meta...)
 		whole = parquet.NewSchema("", encode.Group(slices.Concat(Fields(), more.Fields)))
 	}
-	return &catalogWriter{file: parquet.NewGenericWriter[any](w, append(options, whole)...), columns: more}
+	return &catalogWriter{file: parquet.NewGenericWriter[any](w, append(options, whole)...), columns: more,
+		sums: newSums(whole.Fields(), folders)}
 }
 
 // write writes the row of number i, and returns how many bytes it takes.
@@ -152,6 +158,7 @@ func (c *catalogWriter) write(r *Row, i int) (size int, err error) {
 		}
 		size += more
 	}
+	c.sums.add(c.row)
 	_, err = c.file.WriteRows([]parquet.Row{c.row})
 	return size, err
 }
