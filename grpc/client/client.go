@@ -177,12 +177,14 @@ func (c *Client) Info(ctx context.Context, path string) ([]byte, error) {
 	return anyPeer(c, func(p *peer) ([]byte, error) { return p.info(ctx, path) })
 }
 
-// Report returns what each server that there is now has counted about its ranks as JSON (report.ParseAll), by its
-// address.
+// Report returns what each server that answers now has counted about its ranks as JSON (report.ParseAll), by its
+// address, and an error that names those that do not answer.
 func (c *Client) Report(ctx context.Context) (map[string][]byte, error) {
-	var err error
+	var failed []error
 	if c.named() {
-		err = c.lookUp(ctx)
+		if err := c.lookUp(ctx); err != nil {
+			failed = append(failed, err)
+		}
 	}
 	peers := c.servers()
 	answers, errs := make([][]byte, len(peers)), make([]error, len(peers))
@@ -193,9 +195,16 @@ func (c *Client) Report(ctx context.Context) (map[string][]byte, error) {
 	group.Wait()
 	all := map[string][]byte{}
 	for i, p := range peers {
+		if errs[i] != nil {
+			failed = append(failed, errs[i])
+			continue
+		}
 		all[p.target] = answers[i]
 	}
-	return all, cmp.Or(append(errs, err)...)
+	if len(failed) == 0 {
+		return all, nil
+	}
+	return all, allSaid(failed)
 }
 
 // Read decodes windows of one or several files at the server. Errors about files have a *fault.Error

@@ -19,6 +19,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/chaski-eo/chaski/format/chunk"
 	_ "github.com/chaski-eo/chaski/format/tables/text"
 	"github.com/chaski-eo/chaski/grpc/client"
@@ -331,5 +334,30 @@ func TestTimes(t *testing.T) {
 	}})
 	if want := (report.Times{report.Decode: 6, report.Transport: 2}); passed.Engine != want {
 		t.Errorf("%v through a server, want %v", passed.Engine, want)
+	}
+}
+
+// TestSilentServer promises the figures of the servers that answer, and an error that names the one that does not.
+func TestSilentServer(t *testing.T) {
+	address := serve(t, server.Options{}, nil)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := l.Addr().String()
+	if err := l.Close(); err != nil { // so nobody listens there
+		t.Fatal(err)
+	}
+	c, err := client.Dial(silent+","+address, client.Options{Logger: quiet, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	all, err := report.ParseAll(c.Report(t.Context()))
+	if _, answered := all[address]; len(all) != 1 || !answered {
+		t.Errorf("figures of %v", all)
+	}
+	if err == nil || !strings.Contains(err.Error(), silent) || status.Code(err) != codes.Unavailable {
+		t.Errorf("%v does not name %s", err, silent)
 	}
 }

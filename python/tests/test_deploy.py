@@ -72,6 +72,8 @@ def rendered(*values: str, release: str = "train") -> subprocess.CompletedProces
             "data.nfs.path=/chips,data.nfs.server=a",
         ],
         [*ROOTS, *SECRETS, "--set", "flags={--log-level=debug}", "--set", "env[0].name=AWS_REGION"],
+        [*ROOTS, *SECRETS, "--set", "autoscaling.enabled=true", "--set-json", "spread=[]"],
+        [*ROOTS, *SECRETS, "--set", "resources.limits.cpu=8"],
     ],
 )
 def test_chart_is_what_kubernetes_takes(values: list[str]) -> None:
@@ -86,6 +88,15 @@ def test_chart_is_what_kubernetes_takes(values: list[str]) -> None:
     mounted = {m["name"] for m in pod["containers"][0]["volumeMounts"]}
     claimed = {c["metadata"]["name"] for c in servers.get("volumeClaimTemplates", [])}
     assert mounted == {v["name"] for v in pod["volumes"]} | claimed
+    # An autoscaler and a number of replicas would undo each other's work.
+    assert ("HorizontalPodAutoscaler" in kinds) == ("replicas" not in servers)
+    spread = pod.get("topologySpreadConstraints", [])
+    selected = [s["labelSelector"]["matchLabels"] for s in spread]
+    assert all(labels == servers["selector"]["matchLabels"] for labels in selected)
+    assert len(spread) == (0 if "spread=[]" in values else 2)
+    # A limit is what Go's runtime sees by itself.
+    names = [e["name"] for e in pod["containers"][0].get("env") or []]
+    assert ("GOMAXPROCS" in names) == ("resources.limits.cpu=8" not in values)
     validate = pytest.importorskip("kubernetes_validate")
     for o in nonempty(objects):
         if o["kind"] != "ServiceMonitor":

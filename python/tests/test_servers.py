@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import shutil
 import signal
@@ -603,3 +604,24 @@ def test_real_servers_die_and_stall(binary: str, tmp_path: Path, transport) -> N
             p.wait()
             assert p.stdout is not None
             p.stdout.close()
+
+
+def test_top_shows_who_answers(binary):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        silent = f"127.0.0.1:{probe.getsockname()[1]}"
+    line = [binary, "serve", "--listen=127.0.0.1:0", "--stop-on-eof", f"--root={SCENE.parent}"]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin and server.stdout
+        at = json.loads(server.stdout.readline())
+
+        def top(*targets: str) -> subprocess.CompletedProcess[str]:
+            command = [binary, "top", "--once", *targets]
+            known = {**os.environ, "CHASKI_TOKEN": at["token"]}
+            return subprocess.run(command, capture_output=True, text=True, env=known, check=False)
+
+        both, none = top(silent, at["listen"]), top(silent)
+        server.stdin.close()
+    assert both.returncode == 0, both.stderr
+    assert f"no answer: chaski at {silent}" in both.stdout
+    assert none.returncode != 0 and silent in none.stderr

@@ -49,14 +49,19 @@ func (f *topFlags) run(ctx context.Context, env console.Env, targets []string) e
 	var old map[string]report.Figures
 	for {
 		now, err := report.ParseAll(client.Report(ctx))
-		if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded {
+		code := status.Code(err)
+		gone := code == codes.Unavailable || code == codes.DeadlineExceeded
+		switch {
+		case gone && len(now) == 0:
 			return &fault.RequestError{URI: strings.Join(targets, ","), Part: "report", Off: fault.NoOffset,
 				Attempts: 1, Err: err}
-		}
-		if err != nil {
+		case err != nil && !gone:
 			return err
 		}
 		table := since(now, old).Table()
+		if gone {
+			table += "\nno answer: " + fault.Line(err)
+		}
 		if screen {
 			table = "\x1b[H\x1b[2J" + table // from the upper left corner of an empty screen
 		}
