@@ -554,6 +554,19 @@ func (p *dryRun) finish() {
 		forecast.Total = p.scaled(forecast.Total, p.early, factor)
 	}
 	forecast.Mean = forecast.Total.Times(1 / float64(forecast.Steps))
+	forecast.InFlight = p.inFlight(memory.Worker + pixels.ReaderBytes)
+}
+
+// inFlight returns how many requests workers that hold so many bytes send at a time: one each, and no more than the
+// samples of the batches that are being filled ask for.
+func (p *dryRun) inFlight(held int64) int {
+	options := p.engine.options
+	workers := max(options.Fetchers, options.Workers)
+	if most := options.MostFetchers(); most > 0 {
+		workers = min(max(int(smallReaders/held), workers), most)
+	}
+	asked := p.out.Mean.Requests * int64(max(p.options.Prefetch, p.engine.remotePrefetch(p.options.World)))
+	return min(workers, max(int(asked), 1))
 }
 
 // scaled returns the work of an epoch that has factor times the rows. A run starts without tiles in

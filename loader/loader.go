@@ -83,8 +83,16 @@ const aheadBytes = 256 << 20
 // remote files they are as many as a quarter of the memory and aheadBytes hold, at most batch.MaxAutoPrefetch: only
 // many requests fill a link with small samples, and a batch waits for its slowest one.
 func (e *Engine) Prefetch(world int) int {
+	if !e.remote() {
+		return batch.DefaultPrefetch
+	}
+	return e.remotePrefetch(world)
+}
+
+// remotePrefetch is Prefetch of remote files.
+func (e *Engine) remotePrefetch(world int) int {
 	largest, err := e.bytesOf(steps.LocalRows(e.spec.BatchSize, max(world, 1)), false)
-	if err != nil || !e.remote() {
+	if err != nil {
 		return batch.DefaultPrefetch
 	}
 	room := min(e.options.MemoryBytes/4, aheadBytes)

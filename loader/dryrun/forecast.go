@@ -145,6 +145,8 @@ type Forecast struct {
 	Most    Work         `json:"most"`
 	Sources []SourceWork `json:"sources"`
 	Memory  Memory       `json:"memory"`
+	// InFlight is how many requests an engine sends at a time if the files are remote, or were.
+	InFlight int `json:"in_flight"`
 	// Variance is the variance of a mean over a batch, relative to that after a shuffle of all samples, if the rows are
 	// sorted by what the mean is of: the price of Spec.Blocks, without which it is 0.
 	Variance float64 `json:"variance,omitempty"`

@@ -13,6 +13,7 @@ import (
 type planFlags struct {
 	run     flags.Run
 	options dryrun.Options
+	fleet   fleetFlags
 	state   string
 	all     bool
 }
@@ -31,6 +32,7 @@ func NewPlan(env console.Env) *cobra.Command {
 	console.CountVar(defined, &f.options.Prefetch, "prefetch", 0, 1)
 	console.CountVar(defined, &f.options.Samples, "sample", dryrun.DefaultSamples, 1)
 	console.Var(defined, &f.all, "all", false)
+	f.fleet.add(cmd)
 	return cmd
 }
 
@@ -47,10 +49,15 @@ type planReport struct {
 	// Cache has the bytes of the epoch and of the next one, with an empty cache before them.
 	Cache []dryrun.CachedEpoch `json:"cache,omitempty"`
 	Exact bool                 `json:"exact"`
+	// Fleet is what the hosts of --fleet need.
+	Fleet *dryrun.Fleet `json:"fleet,omitempty"`
 }
 
 func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	if err := checkRank(f.options.Rank, f.options.World); err != nil {
+		return err
+	}
+	if err := f.fleet.check(cmd); err != nil {
 		return err
 	}
 	engine, err := f.run.Open(cmd.Context(), env, path, nil)
@@ -58,6 +65,14 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 		return err
 	}
 	defer engine.Close()
+	if hosts := f.fleet.cluster.Hosts; hosts > 0 {
+		if gpus, batch := hosts*f.fleet.cluster.GPUs, engine.Spec().BatchSize; batch < gpus {
+			return console.Usagef("the batch has %d samples for %d GPUs: it counts the samples of all", batch, gpus)
+		}
+		if !cmd.Flags().Changed("world") {
+			f.options.World = hosts
+		}
+	}
 	weights, err := f.weights(cmd, engine)
 	if err != nil {
 		return err
@@ -88,6 +103,11 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	r := planReport{Spec: engine.Hash(), Dataset: engine.Fingerprint(), Fields: fieldsOf(engine),
 		Forecast:    forecast,
 		MemoryTotal: forecast.Memory.Total(), Exact: forecast.Exact(), Cache: cached, Weights: weights}
+	if f.fleet.cluster.Hosts > 0 {
+		if r.Fleet, err = f.fleet.forecast(cmd.Context(), env, &f.run, path, forecast); err != nil {
+			return err
+		}
+	}
 	return console.Print(env.Out, r, f.run.JSON)
 }
 
