@@ -77,9 +77,9 @@ type Epoch struct {
 // Fleet foretells a run of the forecast's samples on a cluster. The forecast is of one host: of Hosts ranks, which read
 // a share of each step, or of all.
 //
-// A host reaches the rate at which the first of its bounds is used up: processors, the link, and the requests in flight,
-// which by Little's law are the requests a second × the time of one. Each of these has to wait for the round trip and
-// for its own bytes. Bounds are reached in parallel, so they do not add up.
+// A host reaches the rate at which the first of its bounds is used up: processors, the link, and the requests in
+// flight, which by Little's law are the requests a second × the time of one. Each of these has to wait for the round
+// trip and for its own bytes. Bounds are reached in parallel, so they do not add up.
 func (f *Forecast) Fleet(c Cluster, m Measured) *Fleet {
 	rows := math.Max(float64(f.Total.Rows), 1)
 	requests, bytes := float64(f.Total.Requests)/rows, float64(f.Total.Bytes)/rows
@@ -121,8 +121,8 @@ func (f *Forecast) Fleet(c Cluster, m Measured) *Fleet {
 	return out
 }
 
-// DefaultStore is the store of Cluster where nobody says another, as S3 Standard in us-east-1 read from the same region:
-// 0.40 dollars for a million GETs, no price for bytes, and first bytes after about 20 ms.
+// DefaultStore is the store of Cluster where nobody says another, as S3 Standard in us-east-1 read from the same
+// region: 0.40 dollars for a million GETs, no price for bytes, and first bytes after about 20 ms.
 func DefaultStore() Store {
 	return Store{RTT: (20 * time.Millisecond).Seconds(), Price: 0.4, Prefix: 5500}
 }

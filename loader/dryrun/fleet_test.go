@@ -9,7 +9,8 @@ import (
 
 // TestFleet holds the arithmetic to that of a text book, worked out by hand.
 func TestFleet(t *testing.T) {
-	// 1,000 samples a second and GPU, 8 GPUs a host, 4 hosts; 100,000 bytes and 2 requests a sample; 2 ms of a processor.
+	// 1,000 samples a second and GPU, 8 GPUs a host, 4 hosts; a sample takes 100,000 bytes, 2 requests and 2 ms of a
+	// processor.
 	f := &dryrun.Forecast{Samples: 10_000_000, InFlight: 320,
 		Total: dryrun.Work{Rows: 1000, Requests: 2000, Bytes: 100_000_000}}
 	c := dryrun.Cluster{Hosts: 4, GPUs: 8, Rate: 1000, Cores: 96,

@@ -76,7 +76,8 @@ func parseStore(list string) (store dryrun.Store, err error) {
 			if !isNumber {
 				return store, bad("a number of at least 0")
 			}
-			*map[string]*float64{"price": &store.Price, "traffic": &store.Traffic, "prefix": &store.Prefix}[name] = number
+			to := map[string]*float64{"price": &store.Price, "traffic": &store.Traffic, "prefix": &store.Prefix}
+			*to[name] = number
 		default:
 			return store, console.Usagef("--store has %q: there are rtt, bandwidth, price, traffic and prefix", part)
 		}
