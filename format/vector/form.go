@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,8 +34,16 @@ type place struct {
 type shapeKind struct {
 	roles []string
 	add   func(l *labels, v []float64) (coordForm, error)
-	// text adds a shape that is one text, and may say the size of its image. more is what the second place has.
-	text func(l *labels, text, more string, image uint32) (coordForm, error)
+	// text adds a shape that is one text, and may say the size of its image. more returns what the further places have.
+	text func(ctx context.Context, l *labels, text string, more record, image uint32) (coordForm, error)
+}
+
+// textKind returns the kind of a shape that is one text.
+func textKind(roles string, add func(l *labels, text string, more record, image uint32) (coordForm, error)) shapeKind {
+	return shapeKind{roles: strings.Fields(roles), text: func(_ context.Context, l *labels, text string, more record,
+		image uint32) (coordForm, error) {
+		return add(l, text, more, image)
+	}}
 }
 
 // shapeKinds are all kinds but outlines of vertices x1 y1 x2 y2 x3 y3 …: see verticesOf.
@@ -57,22 +66,21 @@ var shapeKinds = []shapeKind{
 		l.coords = append(l.coords, v...)
 		return pointForm, nil
 	}},
-	{roles: []string{"outline"}, text: (*labels).outlineText},
-	{roles: []string{"runs"}, text: (*labels).runsText},
-	{roles: []string{"wkt"}, text: func(l *labels, text, _ string, _ uint32) (coordForm, error) {
-		return l.wkt(text, true)
-	}},
-	// Polygons without their holes, as the masks of xView2 have them.
-	{roles: []string{"outer"}, text: func(l *labels, text, _ string, _ uint32) (coordForm, error) {
-		return l.wkt(text, false)
-	}},
-	{roles: []string{"points", "shape_type"}, text: (*labels).labelMe},
-	{roles: []string{"via", "region_attributes"}, text: (*labels).via},
+	textKind("outline", (*labels).outlineText),
+	textKind("outline holes", (*labels).outlineText),
+	textKind("runs", (*labels).runsText),
+	textKind("wkt", (*labels).wkt),
+	textKind("outer", (*labels).outerWKT),
+	{roles: strings.Fields("points shape_type mask"), text: labelMe},
+	{roles: strings.Fields("points shape_type holes"), text: labelMe},
+	{roles: []string{"bitmap"}, text: supervisely},
+	textKind("via region_attributes", (*labels).via),
 }
 
 // formsAre says which kinds there are, for errors.
 const formsAre = "x0 y0 x1 y1 (corners), x y w h (a corner and the size), cx cy w h (the middle and the size, with " +
-	"angle in radians or degrees), x y (a point), x1 y1 x2 y2 x3 y3 … (an outline), outline, runs or wkt"
+	"angle in radians or degrees), x y (a point), x1 y1 x2 y2 x3 y3 … (an outline), outline (perhaps with holes), " +
+	"runs or wkt"
 
 func addCorners(l *labels, v []float64) (coordForm, error) {
 	if v[2] < v[0] || v[3] < v[1] {
@@ -124,6 +132,16 @@ func newForm(box map[string]string) (*form, error) {
 	return made, nil
 }
 
+// withHoles returns the form with the holes of an outline that is called as the outer one of a polygon.
+func (f *form) withHoles() *form {
+	outer, ok := strings.CutSuffix(f.places[0].name, "exterior")
+	if !ok || len(f.places) > 1 || f.kind.roles[0] != "outline" {
+		return f
+	}
+	holed, _ := newForm(map[string]string{"outline": f.places[0].name, "holes": outer + "interior"}) // no error
+	return holed
+}
+
 // entry returns the form of a named format: of as many places as coordinates, or of one for all.
 func entry(roles, places string) *form {
 	box, names := map[string]string{}, strings.Fields(places)
@@ -144,7 +162,7 @@ func entry(roles, places string) *form {
 // record returns what an object has at a place: a word, or JSON of formats whose values are.
 type record func(place string) (text string, ok bool)
 
-// all reports whether an object has something at all places of a form. The second place of a text may be missing.
+// all reports whether an object has something at all places of a form. The further places of a text may be missing.
 func (f *form) all(of record) bool {
 	for _, p := range f.places {
 		if text, ok := of(p.name); (!ok || text == "" || text == "[]") && (f.kind.text == nil || p.at[0] == 0) {
@@ -186,20 +204,26 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 	if count == 0 && f != l.form {
 		count = 1
 	}
-	l.found = l.found[:0]
-	for i := range len(l.values) + len(l.o.WhereColumns) {
-		name := ""
-		if i < len(l.values) {
-			name = l.values[i].column
-		} else {
-			name = l.o.WhereColumns[i-len(l.values)]
-		}
+	asked := l.asked[:0]
+	for _, column := range l.values {
+		asked = append(asked, column.column)
+	}
+	asked = append(asked, l.o.WhereColumns...)
+	rest := len(asked) // places of a text behind the first one
+	if texts != nil {
+		asked = append(asked, f.names()[1:]...)
+	}
+	l.asked, l.found = asked, l.found[:0]
+	for i, name := range asked {
 		value := found{one: textAt(of, name)}
-		if value.list, err = l.elements(ctx, value.one); err != nil {
-			return err
+		if i < rest || count > 1 { // one shape may have a list, as of its holes
+			value.list, err = l.elements(ctx, value.one)
 		}
-		if value.list != nil && len(value.list) != count {
-			return fault.New(fault.Corrupt, name, "it has %d values for %d objects", len(value.list), count)
+		if err == nil && value.list != nil && len(value.list) != count {
+			err = fault.New(fault.Corrupt, name, "it has %d values for %d objects", len(value.list), count)
+		}
+		if err != nil {
+			return err
 		}
 		l.found = append(l.found, value)
 	}
@@ -214,11 +238,7 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 		l.valued = false
 		switch n := len(f.kind.roles); {
 		case texts != nil:
-			more := ""
-			if len(f.places) > 1 {
-				more = unquoted(textAt(of, f.places[1].name))
-			}
-			form, err = f.kind.text(l, unquoted(texts[i]), more, number)
+			form, err = f.kind.text(ctx, l, unquoted(texts[i]), further(f, l.found[rest:], i), number)
 		case len(l.outline) > 0:
 			form, err = f.kind.add(l, l.outline[i*n:][:n])
 		}
@@ -244,6 +264,18 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 		}
 	}
 	return l.charge(ctx)
+}
+
+// further returns what the places of a text behind the first one have for object i, by what it is there.
+func further(f *form, values []found, i int) record {
+	return func(role string) (string, bool) {
+		for k, place := range f.places[1:] {
+			if text := values[k].of(i); f.kind.roles[place.at[0]] == role && text != "null" {
+				return unquoted(text), true
+			}
+		}
+		return "", false
+	}
 }
 
 // found is what a record has at a place: one value for all objects, or one for each.
@@ -272,6 +304,10 @@ func (l *labels) coordinates(ctx context.Context, f *form, of record) (texts []s
 			return []string{text}, 1, nil
 		}
 		texts, err = l.elements(ctx, text)
+		if around, ok := strings.CutSuffix(f.places[0].name, "coordinates"); ok && len(texts) > 1 && err == nil {
+			err = fault.New(fault.Unsupported, "box", "%scoordinates of GeoJSON may have holes: name the member "+
+				"around them", around)
+		}
 		return texts, len(texts), err
 	}
 	var from []int
@@ -379,32 +415,69 @@ func appendNumbers(to []float64, text string) ([]float64, error) {
 	}
 }
 
-// outlineText adds an outline: x and y in turn, also as JSON of points or of several outlines, or a mask of COCO.
-func (l *labels) outlineText(text, _ string, image uint32) (coordForm, error) {
+// outlineText adds an outline: x and y in turn, also as JSON of points or of several outlines, or a mask of COCO, or a
+// geometry of GeoJSON. Holes are a list of outlines.
+func (l *labels) outlineText(text string, more record, image uint32) (form coordForm, err error) {
+	from := len(l.rings)
 	switch {
+	case isGeometry.MatchString(text):
+		form, err = l.geometry(text)
 	case strings.HasPrefix(text, "{"):
-		return l.mask(json.RawMessage(text), image)
-	case strings.HasPrefix(text, "["):
-		if points, err := appendNumbers(nil, text); err == nil && pairs.MatchString(text) {
-			return polygonForm, l.polygon(points...)
+		form, err = l.mask(json.RawMessage(text), image)
+	case strings.HasPrefix(text, "[") && !pairs.MatchString(text):
+		form, err = l.outlines(json.RawMessage(text))
+	default:
+		var points []float64
+		if points, err = appendNumbers(nil, text); err == nil {
+			form, err = polygonForm, l.polygon(points...)
 		}
-		return l.outlines(json.RawMessage(text))
 	}
-	points, err := appendNumbers(nil, text)
+	if holes := textAt(more, "holes"); err == nil && holes != "" {
+		if form != polygonForm || len(l.rings) != from+1 {
+			return form, fault.New(fault.Unsupported, "holes", "they are of one outline, and there are %d",
+				len(l.rings)-from)
+		}
+		err = l.holesText(holes)
+	}
+	return form, err
+}
+
+// holesText adds the holes of the last outline.
+func (l *labels) holesText(text string) error {
+	d := json.NewDecoder(strings.NewReader(text))
+	err := expect(d, '[')
+	for err == nil && d.More() {
+		var hole json.RawMessage
+		var points []float64
+		if err = d.Decode(&hole); err == nil {
+			points, err = appendNumbers(nil, string(hole))
+		}
+		switch flat := bytes.Count(hole, []byte("[")) == 1; {
+		case err != nil || len(points) < 6 && len(points)%2 == 0: // it covers nothing
+		case !flat && !pairs.Match(hole):
+			err = fault.New(fault.Corrupt, "hole", "%s is no outline", fault.Short(string(hole)))
+		default:
+			err = l.polygon(points...)
+			l.holes = append(l.holes, int64(len(l.coords)))
+		}
+	}
 	if err == nil {
-		err = l.polygon(points...)
+		err = expect(d, ']')
 	}
-	return polygonForm, err
+	return fault.WithPart(jsonError(d, err), "holes", fault.NoOffset)
 }
 
 // deep is the begin of a list of the outlines of several objects.
 var deep = regexp.MustCompile(`^\[\s*\[\s*\[`)
 
+// isGeometry is the begin of a geometry of GeoJSON.
+var isGeometry = regexp.MustCompile(`^\{\s*"(type|coordinates|geometries)"`)
+
 // pairs are lists of two numbers in a list.
 var pairs = regexp.MustCompile(`^\[\s*(\[[^,\[\]]+,[^,\[\]]+\]\s*,?\s*)+\]$`)
 
 // runsText adds a mask of runs: of COCO, or as startsAndLengths reads it.
-func (l *labels) runsText(text, _ string, image uint32) (coordForm, error) {
+func (l *labels) runsText(text string, _ record, image uint32) (coordForm, error) {
 	if strings.HasPrefix(text, "{") {
 		return l.mask(json.RawMessage(text), image)
 	}

@@ -39,8 +39,7 @@ var vocFormat = named{
 		entry("x1 y1 x2 y2 x3 y3 x4 y4", "robndbox/x_left_top robndbox/y_left_top robndbox/x_right_top "+
 			"robndbox/y_right_top robndbox/x_right_bottom robndbox/y_right_bottom robndbox/x_left_bottom "+
 			"robndbox/y_left_bottom"), // DIOR-R
-		entry("x1 y1 x2 y2 x3 y3 x4 y4", "polygon/x1 polygon/y1 polygon/x2 polygon/y2 polygon/x3 polygon/y3 "+
-			"polygon/x4 polygon/y4"), // DroneVehicle
+		entry("outline", "polygon/*"), // DroneVehicle, Roboflow: x1, y1, x2, …
 		entry("cx cy w h angle", "robndbox/cx robndbox/cy robndbox/w robndbox/h robndbox/angle"), // roLabelImg
 		entry("cx cy w h angle", "mbox_cx mbox_cy mbox_w mbox_h mbox_ang"),                       // HRSC2016
 	},
@@ -70,9 +69,20 @@ var jsonFormats = map[string]*named{
 		name:    "LabelMe's JSON",
 		objects: "shapes",
 		class:   "label",
-		forms:   []*form{entry("points shape_type", "points shape_type")},
+		forms:   []*form{entry("points shape_type mask", "points shape_type mask")},
 		image:   [3]string{"imagePath", "imageWidth", "imageHeight"},
 		lacks:   "it has no points",
+	},
+	"objects": {
+		name:    "Supervisely's JSON",
+		objects: "objects",
+		class:   "classTitle",
+		forms: []*form{
+			entry("points shape_type holes", "points/exterior geometryType points/interior"),
+			entry("bitmap", "bitmap"),
+		},
+		image: [3]string{"", "size/width", "size/height"},
+		lacks: "it has neither points nor a bitmap",
 	},
 	viaMember: {
 		name:    "VIA's JSON",

@@ -202,8 +202,8 @@ func (c *collection) read(ctx context.Context, d *json.Decoder) error {
 		return err
 	}
 	return fault.At(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection, and there are no "+
-		"annotations of COCO, features of xBD, shapes of LabelMe or regions of VIA: boxes of other files go "+
-		"into a CSV with the path of each image", fault.Short(c.kind))
+		"annotations of COCO, features of xBD, shapes of LabelMe, objects of Supervisely or regions of VIA: box "+
+		"says where others have their coordinates", fault.Short(c.kind))
 }
 
 // readOther reads a member that neither GeoJSON nor COCO has.

@@ -16,6 +16,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
@@ -79,15 +80,19 @@ type labels struct {
 	sizes  [][2]float64      // by number: width and height as the file says them, 0 if it does not
 	text   int64             // bytes of names, with nameBytes for each
 
-	table   bool      // the images are in a column, which Options.Image may name
-	ofRows  bool      // the images are the rows of a table
-	form    *form     // of Options.Box
-	inJSON  bool      // values are JSON
-	word    bool      // but the first one, which is a word
-	valued  bool      // values are added by themselves
-	outline []float64 // scratch
-	vertex  []float64 // scratch
-	found   []found   // scratch
+	table   bool           // the images are in a column, which Options.Image may name
+	ofRows  bool           // the images are the rows of a table
+	form    *form          // of Options.Box
+	inJSON  bool           // values are JSON
+	word    bool           // but the first one, which is a word
+	valued  bool           // values are added by themselves
+	outline []float64      // scratch
+	vertex  []float64      // scratch
+	asked   []string       // scratch
+	found   []found        // scratch
+	pixels  []byte         // scratch
+	decoder *chunk.Decoder // nil before the first mask that is a picture
+	bitmaps int64          // pixels of these
 	// ordinal says that the numbers of classes are positions in a list of names that is elsewhere.
 	ordinal      bool
 	chargedBytes int64

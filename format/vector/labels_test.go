@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/npy"
+	_ "github.com/chaski-eo/chaski/format/picture" // masks that are PNGs
 	"github.com/chaski-eo/chaski/format/vector/rasterize"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
 	"github.com/chaski-eo/chaski/tools/testkit/taken"
@@ -47,7 +48,12 @@ var labelTexts = map[string]string{
 "segmentation": {"size": [3, 4], "counts": "147"}}], "categories": [{"id": 2, "name": "car"}]}`,
 	"labelme": `{"version": "5.2", "flags": {}, "shapes": [{"label": "tree", "points": [[5, 2], [1, 9]], "group_id": 3,
 "shape_type": "rectangle"}, {"label": "b", "points": [[1, 2], [5, 2.5], [4, 9]], "shape_type": "polygon"}, {"label": "c",
-"points": [[5, 5], [8, 9]], "shape_type": "circle"}], "imagePath": "a.jpg", "imageData": "aGVsbG8=", "imageHeight": 9}`,
+"points": [[5, 5], [8, 9]], "shape_type": "circle"}, {"label": "d", "points": [[1, 2], [3, 3]], "shape_type": "mask",
+"mask": "iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAAAAAC4HznGAAAAEElEQVR42mNgZGRgYGBkBAAAGAAF7xukAgAAAABJRU5ErkJggg=="}], "imagePath": "a.jpg", "imageData": "aGVsbG8=", "imageHeight": 9}`,
+	"supervisely": `{"size": {"height": 9, "width": 9}, "objects": [{"classTitle": "a", "geometryType": "polygon", ` +
+		`"points": {"exterior": [[1, 2], [5, 2], [5, 9]], "interior": [[[2, 3], [4, 3], [4, 5]]]}}, {"bitmap": ` +
+		`{"origin": [1, 2], "data": "` + packedMask + `"}}, {"geometryType": "point", ` +
+		`"points": {"exterior": [[1, 1]]}}]}`,
 	"via": `{"a.jpg12": {"filename": "a.jpg", "size": 12, "regions": [{"shape_attributes": {"name": "rect", "x": 1,
 "y": 2, "width": 4, "height": 7}, "region_attributes": {}}, {"shape_attributes": {"name": "ellipse", "cx": 5, "cy": 5,
 "rx": 3, "ry": 2, "theta": 0.5}, "region_attributes": {"class": "boat"}}], "file_attributes": {}}}`,
@@ -67,6 +73,13 @@ b,-1,POLYGON EMPTY,POLYGON EMPTY
 "image_id": "x", "category_id": 0}], "categories": [{"id": 0, "name": "car"}]}`,
 }
 
+// packedMask is a mask of 3 by 2 pixels as Supervisely has it: 110, 011.
+const packedMask = "eNrrDPBz5+WS4mJgYOD19HAJAtLMQMzEASQYdshbHgNSAp4ujiEVt5ITUlIS" +
+	"EhJSWBgYJBhY30svYQKp8XT1c1nnlNAEANqLDxc="
+
+// hugeMask has a header of 16,384 by 16,384 pixels, and six of them.
+const hugeMask = "eNrrDPBz5+WS4mJgYOD19HAJYmBwYABhDiDJ0LPYPwJICXi6OIZU3EpOSElJSEhIYWFgkGBgfS+9hAmkxtPVz2WdU0ITAPSfD5I="
+
 // ofImages are those of labelTexts that name several images.
 var ofImages = map[string]bool{"csv": true, "wkt": true, "runs": true}
 
@@ -84,23 +97,24 @@ func TestLabels(t *testing.T) {
 		class string
 		bound orb.Bound
 	}{
-		"voc":     {2, "aé", first},
-		"fair1m":  {1, "b", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{5, 8}}},
-		"turned":  {1, "c", orb.Bound{Min: orb.Point{6.765409, 6.163566}, Max: orb.Point{11.234591, 9.836434}}},
-		"hrsc":    {1, "7", first},
-		"kitti":   {2, "car", first},
-		"dota":    {2, "plane", first},
-		"xbd":     {2, "destroyed", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{5, 9.5}}},
-		"yolo":    {3, "", orb.Bound{Min: orb.Point{0.375, 0.25}, Max: orb.Point{0.625, 0.75}}},
-		"csv":     {2, "boat", first},
-		"coco":    {3, "car", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{8, 9}}},
-		"soda":    {1, "car", first},
-		"labelme": {3, "tree", first},
-		"via":     {2, "", first},
-		"via1":    {2, "a", first},
-		"viacsv":  {2, "boat", first},
-		"wkt":     {2, "", first},
-		"runs":    {2, "", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{4, 9}}},
+		"voc":         {2, "aé", first},
+		"fair1m":      {1, "b", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{5, 8}}},
+		"turned":      {1, "c", orb.Bound{Min: orb.Point{6.765409, 6.163566}, Max: orb.Point{11.234591, 9.836434}}},
+		"hrsc":        {1, "7", first},
+		"kitti":       {2, "car", first},
+		"dota":        {2, "plane", first},
+		"xbd":         {2, "destroyed", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{5, 9.5}}},
+		"yolo":        {3, "", orb.Bound{Min: orb.Point{0.375, 0.25}, Max: orb.Point{0.625, 0.75}}},
+		"csv":         {2, "boat", first},
+		"coco":        {3, "car", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{8, 9}}},
+		"soda":        {1, "car", first},
+		"labelme":     {4, "tree", first},
+		"supervisely": {3, "a", first},
+		"via":         {2, "", first},
+		"via1":        {2, "a", first},
+		"viacsv":      {2, "boat", first},
+		"wkt":         {2, "", first},
+		"runs":        {2, "", orb.Bound{Min: orb.Point{1, 2}, Max: orb.Point{4, 9}}},
 	} {
 		layer, err := openLabel(t, labelTexts[name], Options{OneImage: !ofImages[name], Class: true})
 		if err != nil {
@@ -298,6 +312,8 @@ func TestLabelsThatAreWrong(t *testing.T) {
 		{`{"annotations": [{"category_id": 1}], "categories": [{"id": 2, "name": "a"}]}`, fault.Corrupt, "id 1"},
 		{`{"images": [{"id": 1}, {"id": 2}], "annotations": []}`, fault.Unsupported, "2 images"},
 		{`{"images": [{"file_name": "a"}]}`, fault.Corrupt, "id"},
+		{`{"objects": [{"bitmap": {"origin": [0, 0], "data": "` + hugeMask + `"}}]}`, fault.Corrupt,
+			"268435456 pixels"},
 		{`{"shapes": [{}], "features": []}`, fault.Unsupported, "no points"},
 		{`{"annotations": [{"x": "` + strings.Repeat("x", 17<<20) + `"}]}`, fault.Limit, "over 4194304 bytes"},
 	} {
@@ -458,6 +474,9 @@ func FuzzLabels(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Add([]byte("imagesource:x\n"))
+	f.Add([]byte(`{"a": [{"exterior": [[1, 2], [5, 2], [5, 9]], "interior": [[[2, 3], [4, 3], [4, 5]]]}]}`))
+	f.Add([]byte("<annotation><object><polygon><x1>1</x1><y1>2</y1><x2>5</x2><y2>2</y2><x3>5</x3><y3>9</y3></polygon>" +
+		"</object></annotation>"))
 	for _, text := range placedTexts {
 		f.Add([]byte(text))
 	}
@@ -476,6 +495,7 @@ func FuzzLabels(f *testing.F) {
 			{Box: map[string]string{"x0 y0 x1 y1": "a.b"}, Column: "a.c", Image: "i{a.d:03}.png"},
 			{OneImage: true, Box: map[string]string{"x": "0", "y": "1", "w": "2", "h": "3"}, Column: "4"},
 			{Box: map[string]string{"x": "*.0", "y": "*.1", "w": "*.2", "h": "*.3"}, Column: "*.4", Image: "*"},
+			{OneImage: true, Box: map[string]string{"outline": "a.exterior"}},
 			{Box: map[string]string{"outline": "1"}, Image: "{0}", Names: map[string]string{"2": "{a}_{b}"},
 				Column: "b"},
 		} {

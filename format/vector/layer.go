@@ -176,7 +176,7 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 		return newLabels(o, "").layer(Pixels, r.Size())
 	}
 	return nil, fault.At(fault.Unsupported, "shapes", 0, "the file is not GeoParquet, GeoJSON or COCO's JSON, nor "+
-		"VOC's XML, text of DOTA or YOLO, JSON of LabelMe or VIA, an array of boxes (.npy), or a CSV")
+		"VOC's XML, text of DOTA or YOLO, JSON of LabelMe, Supervisely or VIA, an array of boxes (.npy), or a CSV")
 }
 
 // openLabels opens a file of labels.

@@ -187,12 +187,39 @@ func turned(x, y, angle float64, points [][2]float64) (outline []float64) {
 	return outline
 }
 
-// wkt adds a polygon or multipolygon of WKT. The masks of xView2 have the outer outlines alone, without the holes.
-func (l *labels) wkt(text string, holes bool) (coordForm, error) {
+// wkt adds a polygon or multipolygon of WKT.
+func (l *labels) wkt(text string, _ record, _ uint32) (coordForm, error) {
+	return l.textWKT(text, true)
+}
+
+// outerWKT adds them without their holes, as the masks of xView2 have them.
+func (l *labels) outerWKT(text string, _ record, _ uint32) (coordForm, error) {
+	return l.textWKT(text, false)
+}
+
+func (l *labels) textWKT(text string, holes bool) (coordForm, error) {
 	binary, err := wkb.AppendText(nil, text)
 	if err != nil {
 		return noForm, err
 	}
+	return l.wkb(binary, text, holes)
+}
+
+// geometry adds a polygon or multipolygon of GeoJSON.
+func (l *labels) geometry(text string) (coordForm, error) {
+	var g textGeometry
+	if err := json.Unmarshal([]byte(text), &g); err != nil {
+		return noForm, fault.New(fault.Corrupt, "geometry", "%v", err)
+	}
+	binary, err := g.appendWKB(nil, 0)
+	if err != nil {
+		return noForm, err
+	}
+	return l.wkb(binary, text, true)
+}
+
+// wkb adds a polygon or multipolygon; text says it in errors.
+func (l *labels) wkb(binary []byte, text string, holes bool) (coordForm, error) {
 	shape, err := wkb.Geometry(binary)
 	if err != nil {
 		return noForm, err
@@ -205,7 +232,7 @@ func (l *labels) wkt(text string, holes bool) (coordForm, error) {
 	for _, part := range parts {
 		polygon, ok := part.(orb.Polygon)
 		if !ok {
-			return noForm, fault.New(fault.Unsupported, "wkt", "it is %s, and no polygon: leave it out",
+			return noForm, fault.New(fault.Unsupported, "shape", "it is %s, and no polygon: leave it out",
 				fault.Short(text))
 		}
 		if !holes {
@@ -235,7 +262,8 @@ type viaShape struct {
 
 // via adds a region of VIA, with its attributes as values if they are there. Images without regions have an empty one
 // in a CSV.
-func (l *labels) via(text, attributes string, _ uint32) (coordForm, error) {
+func (l *labels) via(text string, more record, _ uint32) (coordForm, error) {
+	attributes := textAt(more, "region_attributes")
 	if l.valued = attributes != ""; l.valued {
 		if err := l.viaValues(json.RawMessage(attributes)); err != nil {
 			return noForm, err

@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -27,7 +28,7 @@ type tree struct {
 	waits    bool       // objects are added at the end of that element
 	keyed    bool       // the image is the name of a member whose path is shared
 	numbered bool       // paths have numbers of elements
-	outline  string     // the place whose texts are points, each in an element
+	outlines []string   // places whose texts are points or coordinates, each in an element
 	byNumber bool       // a list of objects may be an object, whose members are numbered
 	add      func(ctx context.Context, of record) error
 	around   func() error     // declares the image that objects share
@@ -72,6 +73,7 @@ func begins(path, other []string) (n int) {
 // newTree returns the tree of the places that Options.Box names.
 func (l *labels) newTree(ends bool) *tree {
 	t := &tree{labels: l, ends: ends}
+	l.form = l.form.withHoles()
 	box, values := l.form.names(), slices.Concat(l.o.Columns, l.o.WhereColumns, []string{l.o.Column})
 	object := pathOf(box[0])
 	for i, name := range append(box, l.o.columns()...) {
@@ -98,7 +100,7 @@ func (l *labels) newTree(ends bool) *tree {
 	}
 	t.waits = len(t.out) > 0
 	if l.form.kind.roles[0] == "outline" {
-		t.outline = box[0]
+		t.outlines = box[:1]
 	}
 	t.around = func() error {
 		name, err := l.imageOf(l.o.Image, t.of)
@@ -135,7 +137,7 @@ func (l *labels) treeOf(f *named, isXML bool) *tree {
 			t.in = spots(t.in, name, "", []string{name})
 		}
 		if form.kind.roles[0] == "outline" {
-			t.outline = form.places[0].name
+			t.outlines = append(t.outlines, form.places[0].name)
 		}
 	}
 	for _, column := range l.values {
@@ -252,7 +254,8 @@ func (t *tree) here(i int) (found *spot, next int) {
 		spots, path = t.in, t.path[t.inside:]
 	}
 	for ; i < len(spots); i++ {
-		if s := &spots[i]; len(s.path) > 0 && (t.within && slices.Equal(s.path, path) || !t.within && t.at(s.path)) {
+		if s := &spots[i]; len(s.path) > 0 && (t.within && len(s.path) == len(path) && follows(path, s.path) ||
+			!t.within && t.at(s.path)) {
 			return s, i + 1
 		}
 	}
@@ -270,12 +273,31 @@ func (t *tree) leaf(text []byte) error {
 				`places with the element around both, as in "frame/object/x1" and "frame/@number"`, s.name)
 		}
 		t.known = t.known || t.form != nil && slices.Contains(t.form.names(), s.name)
+		several := t.ends && t.within && slices.Contains(t.outlines, s.name)
+		if several && s.path[len(s.path)-1] == anyMember {
+			if err := t.isNext(s.text); err != nil {
+				return err
+			}
+		}
 		switch {
 		case !t.within || s.text == nil:
 			s.text = append([]byte{}, text...)
-		case t.ends && s.name == t.outline:
+		case several:
 			s.text = append(append(s.text, ' '), text...)
 		} // a second box or name is one of a part
+	}
+	return nil
+}
+
+// isNext refuses an element that is not the next coordinate of an outline, whose elements are x1, y1, x2, …
+func (t *tree) isNext(before []byte) error {
+	number := 0
+	if before != nil {
+		number = 1 + bytes.Count(before, []byte(" "))
+	}
+	name, want := t.path[len(t.path)-1], fmt.Sprint("xy"[number%2:][:1], number/2+1)
+	if name != want {
+		return fault.New(fault.Unsupported, "outline", "%q stands where %q must: box says where they lie", name, want)
 	}
 	return nil
 }

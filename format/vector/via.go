@@ -2,6 +2,7 @@ package vector
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -50,8 +51,8 @@ func (l *labels) viaValues(attributes json.RawMessage) error {
 	return nil
 }
 
-// labelMe adds a shape of LabelMe by its points, of a type.
-func (l *labels) labelMe(text, kind string, _ uint32) (coordForm, error) {
+// labelMe adds a shape of LabelMe by its points, of a type, or of Supervisely, perhaps with holes.
+func labelMe(ctx context.Context, l *labels, text string, more record, _ uint32) (coordForm, error) {
 	var p [][2]float64
 	err := checkPositions([]byte(text), 2)
 	if err == nil {
@@ -60,17 +61,22 @@ func (l *labels) labelMe(text, kind string, _ uint32) (coordForm, error) {
 	if err != nil {
 		return noForm, fault.Wrap(fault.Corrupt, "points", err)
 	}
-	switch {
+	switch kind := textAt(more, "shape_type"); {
 	case kind == "rectangle" && len(p) == 2:
 		return l.box(min(p[0][0], p[1][0]), min(p[0][1], p[1][1]), max(p[0][0], p[1][0]), max(p[0][1], p[1][1])), nil
 	case kind == "circle" && len(p) == 2: // its middle, and a point of its edge
 		r := math.Hypot(p[1][0]-p[0][0], p[1][1]-p[0][1])
 		return polygonForm, l.polygon(ellipse(p[0][0], p[0][1], r, r, 0)...)
+	case kind == "mask" && len(p) == 2: // its first and its last pixel
+		return l.bitmap(ctx, textAt(more, "mask"), p[0])
 	case kind == "polygon", kind == "rectangle", kind == "": // the oldest files have no types
 	default:
 		return l.leaveOut(kind), nil
 	}
-	return polygonForm, l.polygon(flat(p)...)
+	if err = l.polygon(flat(p)...); err == nil && textAt(more, "holes") != "" {
+		err = l.holesText(textAt(more, "holes"))
+	}
+	return polygonForm, err
 }
 
 // checkPositions refuses what encoding/json takes for 0: numbers that a position lacks, and null.
