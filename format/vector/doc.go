@@ -6,9 +6,9 @@
 // pixels of images.
 //
 // It also reads labels of detectors, whose shapes lie in the pixels of images: XML of Pascal VOC, text of DOTA and
-// YOLO, JSON of COCO, LabelMe, VIA and xBD, and boxes in CSV or .npy. formats.go says how each of them is recognised
-// and where it has its objects; where other files have theirs, Options.Box says. One tree reads the objects of XML,
-// JSON and cells of Parquet, and all of them are put into labels, which counts their memory.
+// YOLO, JSON of COCO, LabelMe, Supervisely, Label Studio, VIA and xBD, and boxes in CSV or .npy. formats.go says how
+// each of them is recognised and where it has its objects; where other files have theirs, Options.Box says. One tree
+// reads the objects of XML, JSON and cells of Parquet, and all of them are put into labels, which counts their memory.
 //
 // Files are not trusted, see packages format/tables/parquet and format/tables/wkb. A file with more shapes than bytes
 // is refused.

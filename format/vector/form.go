@@ -46,6 +46,9 @@ func textKind(roles string, add func(l *labels, text string, more record, image 
 	}}
 }
 
+// ofTask are what each shape of Label Studio has beside its numbers.
+const ofTask = " type original_width original_height image_rotation"
+
 // shapeKinds are all kinds but outlines of vertices x1 y1 x2 y2 x3 y3 …: see verticesOf.
 var shapeKinds = []shapeKind{
 	{roles: strings.Fields("x0 y0 x1 y1"), add: addCorners},
@@ -74,6 +77,9 @@ var shapeKinds = []shapeKind{
 	{roles: strings.Fields("points shape_type mask"), text: labelMe},
 	{roles: strings.Fields("points shape_type holes"), text: labelMe},
 	{roles: []string{"bitmap"}, text: supervisely},
+	textKind("points"+ofTask, (*labels).percent),
+	textKind("radiusX radiusY x y rotation"+ofTask, (*labels).percent),
+	textKind("height width x y rotation"+ofTask, (*labels).percent),
 	textKind("via region_attributes", (*labels).via),
 }
 

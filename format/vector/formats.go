@@ -21,8 +21,12 @@ type named struct {
 	forms   []*form   // the first outline that an object has in full counts, or the first box: see choose
 	values  string    // the member of an object that has its values; "": the object itself
 	image   [3]string // the name, the width and the height of the image
-	shared  string    // the member around the objects of an image; "": a file is of one image
 	lacks   string    // what is wrong with an object without coordinates; "": it has no shape
+
+	// shared is the member around the objects of an image, "." for the elements of a list; "": a file is of one image.
+	shared string
+	drops  string                   // the member around objects that is true where they do not count; "": all count
+	path   func(name string) string // of an image by its name in the file; nil: they are equal
 }
 
 // vocFormat is XML of Pascal VOC, and XML like it.
@@ -91,6 +95,24 @@ var jsonFormats = map[string]*named{
 		image:   [3]string{viaMember + "/*/filename"},
 		shared:  viaMember + "/*",
 	},
+}
+
+// tasksFormat is the JSON that Label Studio exports: a list of tasks, each of an image.
+var tasksFormat = named{
+	name:    "Label Studio's JSON",
+	objects: "annotations/result completions/result",
+	class:   "label value/rectanglelabels value/polygonlabels value/ellipselabels value/labels",
+	forms: []*form{
+		entry("points"+ofTask, "value/points"+ofTask),
+		entry("points"+ofTask, "value/rle"+ofTask), // of brushes, which is refused
+		entry("radiusX radiusY x y rotation"+ofTask,
+			"value/radiusX value/radiusY value/x value/y value/rotation"+ofTask),
+		entry("height width x y rotation"+ofTask, "value/height value/width value/x value/y value/rotation"+ofTask),
+	},
+	image:  [3]string{"data/image data/img data/url file_upload"},
+	shared: ".",
+	drops:  "annotations/was_cancelled",
+	path:   uploaded,
 }
 
 // viaMember is the member with the images of a project of VIA. What VIA exports has them without it.

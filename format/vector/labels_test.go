@@ -54,6 +54,13 @@ var labelTexts = map[string]string{
 		`"points": {"exterior": [[1, 2], [5, 2], [5, 9]], "interior": [[[2, 3], [4, 3], [4, 5]]]}}, {"bitmap": ` +
 		`{"origin": [1, 2], "data": "` + packedMask + `"}}, {"geometryType": "point", ` +
 		`"points": {"exterior": [[1, 1]]}}]}`,
+	"tasks": `[{"id": 1, "annotations": [{"result": [{"type": "rectanglelabels", "original_width": 10, ` +
+		`"original_height": 10, "value": {"x": 0, "y": 0, "width": 9, "height": 9, "rectanglelabels": ["b"]}}], ` +
+		`"was_cancelled": true}, {"was_cancelled": false, "result": [{"type": "rectanglelabels", ` +
+		`"original_width": 10, "original_height": 20, "value": {"x": 10, "y": 10, "width": 40, "height": 35, ` +
+		`"rectanglelabels": ["a"]}}, {"type": "polygonlabels", "original_width": 10, "original_height": 10, ` +
+		`"value": {"points": [[1, 2], [90, 2], [5, 5]], "polygonlabels": ["b"]}}]}], ` +
+		`"data": {"image": "/data/upload/1/0a1b2c3d-a.png"}}]`,
 	"via": `{"a.jpg12": {"filename": "a.jpg", "size": 12, "regions": [{"shape_attributes": {"name": "rect", "x": 1,
 "y": 2, "width": 4, "height": 7}, "region_attributes": {}}, {"shape_attributes": {"name": "ellipse", "cx": 5, "cy": 5,
 "rx": 3, "ry": 2, "theta": 0.5}, "region_attributes": {"class": "boat"}}], "file_attributes": {}}}`,
@@ -81,7 +88,7 @@ const packedMask = "eNrrDPBz5+WS4mJgYOD19HAJAtLMQMzEASQYdshbHgNSAp4ujiEVt5ITUlIS
 const hugeMask = "eNrrDPBz5+WS4mJgYOD19HAJYmBwYABhDiDJ0LPYPwJICXi6OIZU3EpOSElJSEhIYWFgkGBgfS+9hAmkxtPVz2WdU0ITAPSfD5I="
 
 // ofImages are those of labelTexts that name several images.
-var ofImages = map[string]bool{"csv": true, "wkt": true, "runs": true}
+var ofImages = map[string]bool{"csv": true, "wkt": true, "runs": true, "tasks": true}
 
 // openLabel opens a file of labels.
 func openLabel(t testing.TB, text string, o Options) (*Layer, error) {
@@ -110,6 +117,7 @@ func TestLabels(t *testing.T) {
 		"soda":        {1, "car", first},
 		"labelme":     {4, "tree", first},
 		"supervisely": {3, "a", first},
+		"tasks":       {2, "a", first},
 		"via":         {2, "", first},
 		"via1":        {2, "a", first},
 		"viacsv":      {2, "boat", first},

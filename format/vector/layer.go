@@ -144,16 +144,10 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 		return readers.placed(ctx, r, o)
 	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n\x1e")
-	list, isList := bytes.CutPrefix(text, []byte("["))
-	exported := func(by string) error {
-		return fault.At(fault.Unsupported, "shapes", 0, "the file is as %s exports it, which is not read: export "+
-			"COCO, or VOC or YOLO", by)
-	}
 	switch {
-	case isList && bytes.HasPrefix(bytes.TrimSpace(list), []byte("{")):
-		return nil, exported("Label Studio")
 	case bytes.HasPrefix(text, []byte("<")) && bytes.Contains(text, []byte("<annotations")): // of many images
-		return nil, exported("CVAT")
+		return nil, fault.At(fault.Unsupported, "shapes", 0, "the file is as CVAT exports it, which is not read: "+
+			"export COCO, or VOC or YOLO")
 	case magic.Of(head).Class == magic.Parquet:
 		return readers.parquet(ctx, r, o)
 	case bytes.HasPrefix(text, []byte("{")):
@@ -176,7 +170,8 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 		return newLabels(o, "").layer(Pixels, r.Size())
 	}
 	return nil, fault.At(fault.Unsupported, "shapes", 0, "the file is not GeoParquet, GeoJSON or COCO's JSON, nor "+
-		"VOC's XML, text of DOTA or YOLO, JSON of LabelMe, Supervisely or VIA, an array of boxes (.npy), or a CSV")
+		"VOC's XML, text of DOTA or YOLO, JSON of LabelMe, Supervisely, Label Studio or VIA, an array of boxes "+
+		"(.npy), or a CSV")
 }
 
 // openLabels opens a file of labels.

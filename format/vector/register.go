@@ -5,6 +5,7 @@ package vector
 func init() {
 	labelFormats = []labelFormat{
 		{vocFormat.name, beginsXML, readVOC, Pixels, false},
+		{tasksFormat.name, beginsTasks, readTasks, Pixels, true},
 		{"CSV", beginsCSV, readCSV, Pixels, true},
 		{"NumPy's array", beginsNPY, readNPY, Pixels, false},
 		(&lineFormat{"DOTA's text", false, []string{classColumn, "difficult"}, beginsDOTA, dotaObject}).in(Pixels),

@@ -17,6 +17,7 @@ const (
 	NoBox        Remark = "objects without coordinates where box says are left out"
 	Backwards    Remark = "boxes end before they begin: the order of box is x0 y0 x1 y1"
 	NoImage      Remark = "objects name images that the file does not have, and are left out"
+	Annotators   Remark = "images have annotations of several annotators: the objects of all are taken"
 	OtherSize    Remark = "the labels are for images of another size"
 	SixNumbers   Remark = "the sixth number of objects is taken for a score, and not for an angle"
 	SevenNumbers Remark = "objects of a class and six numbers are taken for outlines of three points"

@@ -29,6 +29,9 @@ type tree struct {
 	keyed    bool       // the image is the name of a member whose path is shared
 	numbered bool       // paths have numbers of elements
 	outlines []string   // places whose texts are points or coordinates, each in an element
+	drops    []string   // the path of the member that is true where the objects beside it do not count
+	first    int        // number in held of the first object around which that member is
+	lists    int        // how many elements around objects of an image have objects that count
 	byNumber bool       // a list of objects may be an object, whose members are numbered
 	add      func(ctx context.Context, of record) error
 	around   func() error     // declares the image that objects share
@@ -145,8 +148,12 @@ func (l *labels) treeOf(f *named, isXML bool) *tree {
 			t.in = spots(t.in, column.column, f.values, []string{column.column})
 		}
 	}
-	if f.shared != "" {
+	if f.shared != "" && f.shared != "." {
 		t.shared = pathOf(f.shared)
+	}
+	if f.drops != "" {
+		t.drops = pathOf(f.drops)
+		t.out = append(t.out, spot{name: f.drops, path: t.drops})
 	}
 	for i, image := range f.image {
 		t.out = spots(t.out, imagePlaces[i], "", strings.Fields(image))
@@ -154,8 +161,13 @@ func (l *labels) treeOf(f *named, isXML bool) *tree {
 	number := uint32(0)
 	t.around = func() (err error) {
 		text := func(i int) string { return unquoted(textAt(t.of, imagePlaces[i])) }
-		if name := text(0); name != "" || !t.waits || len(t.held) > 0 {
-			number, err = l.declare(name, name, sizeOf(text(1)), sizeOf(text(2)))
+		name := text(0)
+		path := name
+		if f.path != nil {
+			path = f.path(name)
+		}
+		if name != "" || !t.waits || len(t.held) > 0 {
+			number, err = l.declare(name, path, sizeOf(text(1)), sizeOf(text(2)))
 		}
 		return err
 	}
@@ -229,6 +241,9 @@ func follows(names, path []string) bool {
 // begin begins an element.
 func (t *tree) begin(attributes []xml.Attr) error {
 	if !t.within {
+		if t.areBelow() {
+			t.first = len(t.held)
+		}
 		if t.size = 0; slices.ContainsFunc(t.objects, t.at) {
 			t.within, t.inside = true, len(t.path)
 			t.count++
@@ -321,6 +336,9 @@ func (t *tree) end(ctx context.Context) error {
 		}
 		t.held = append(t.held, held)
 	}
+	if !t.within && t.areBelow() {
+		t.drop()
+	}
 	isRoot := len(t.path) == 0 || t.ends && len(t.path) == 1
 	if t.within || len(t.out) == 0 || !isRoot && (len(t.shared) == 0 || !t.at(t.shared)) {
 		return nil
@@ -336,13 +354,31 @@ func (t *tree) end(ctx context.Context) error {
 			return err
 		}
 	}
-	t.held = t.held[:0]
+	if t.held = t.held[:0]; t.lists > 1 {
+		t.remarks.Add(Annotators, t.paths[len(t.paths)-1])
+	}
+	t.lists = 0
 	for i := range t.out {
 		if path := t.out[i].path; len(path) > len(t.shared) && begins(path, t.shared) == len(t.shared) {
 			t.out[i].text = nil
 		}
 	}
 	return nil
+}
+
+// areBelow reports whether the element has the member that says whether objects count.
+func (t *tree) areBelow() bool { return len(t.drops) > 0 && t.at(t.drops[:len(t.drops)-1]) }
+
+// drop leaves out the objects of the element if they do not count.
+func (t *tree) drop() {
+	i := slices.IndexFunc(t.out, func(s spot) bool { return slices.Equal(s.path, t.drops) })
+	if string(t.out[i].text) == "true" {
+		t.held = t.held[:t.first]
+	}
+	t.out[i].text = nil
+	if len(t.held) > t.first {
+		t.lists++
+	}
 }
 
 // of is the record of an object.
@@ -540,6 +576,22 @@ func (l *labels) readJSON(ctx context.Context, r source.Reader) error {
 		}
 	}
 	return t.check()
+}
+
+// readTasks reads the tasks of Label Studio.
+func readTasks(ctx context.Context, r source.Reader, l *labels) error {
+	t := l.treeOf(&tasksFormat, false)
+	t.text = newParts(ctx, r, "JSON", maxPiece)
+	d := json.NewDecoder(unseparated{t.text})
+	d.UseNumber()
+	if err := t.value(ctx, d); err != nil {
+		return jsonError(d, err)
+	}
+	if !slices.Contains(t.seen, "annotations") && !slices.Contains(t.seen, "completions") {
+		return fault.New(fault.Unsupported, "JSON", "it is a list of objects with %s, and Label Studio's JSON (not "+
+			"JSON-MIN) has annotations: box says where others have their coordinates", fault.Names(t.seen))
+	}
+	return nil
 }
 
 // readXML reads the objects of XML.

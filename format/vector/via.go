@@ -2,11 +2,15 @@ package vector
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"math"
+	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -77,6 +81,76 @@ func labelMe(ctx context.Context, l *labels, text string, more record, _ uint32)
 		err = l.holesText(textAt(more, "holes"))
 	}
 	return polygonForm, err
+}
+
+// beginsTasks reports whether a file begins as a list of objects.
+func beginsTasks(head []byte) bool {
+	list, ok := bytes.CutPrefix(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))), []byte("["))
+	return ok && bytes.HasPrefix(bytes.TrimSpace(list), []byte("{"))
+}
+
+// uploaded returns the path of an image of Label Studio: behind the query of local files, and without the eight digits
+// that it puts before the name of a file that is uploaded.
+func uploaded(name string) string {
+	if _, local, ok := strings.Cut(name, "/local-files/?d="); ok {
+		if path, err := url.PathUnescape(local); err == nil {
+			return path
+		}
+		return local
+	}
+	return uploadMark.ReplaceAllString(name, "$1")
+}
+
+var uploadMark = regexp.MustCompile(`^(/data/upload/\d+/)[0-9a-f]{8}-`)
+
+// percent adds a shape of Label Studio, whose numbers are in percent of the image. text are the points of a polygon,
+// or the first of the numbers of an ellipse or a rectangle.
+func (l *labels) percent(text string, more record, image uint32) (coordForm, error) {
+	kind := textAt(more, "type")
+	if base := strings.TrimSuffix(kind, "labels"); base == "brush" || base == "bitmask" {
+		return noForm, fault.New(fault.Unsupported, "type", "%q: export masks of brushes as PNG, and take the files "+
+			"as a field of rasters", kind)
+	} else if !slices.Contains([]string{"rectangle", "polygon", "ellipse", ""}, base) {
+		return l.leaveOut(cmp.Or(kind, "a result without a type")), nil
+	}
+	var err error
+	number := func(role string) float64 {
+		word, _ := more(role)
+		if word == "" && strings.HasSuffix(role, "rotation") {
+			return 0
+		}
+		x, wrong := parseNumber(word)
+		err = cmp.Or(err, fault.WithPart(wrong, role, fault.NoOffset))
+		return x
+	}
+	width, height, turn := number("original_width"), number("original_height"), number("image_rotation")
+	if err == nil && turn != 0 {
+		err = fault.New(fault.Unsupported, "image_rotation", "%g: the labels are of a turned image", turn)
+	}
+	l.declareSize(image, width, height)
+	right, down := width/100, height/100
+	if _, isRound := more("radiusY"); isRound || strings.IndexByte(text, '[') < 0 {
+		first, wrong := parseNumber(text)
+		x, y, angle := number("x")*right, number("y")*down, number("rotation")*math.Pi/180
+		var outline []float64
+		if isRound {
+			outline = ellipse(x, y, first*right, number("radiusY")*down, angle)
+		} else { // turned around the upper left corner
+			w, h := number("width")*right, first*down
+			if outline = turned(x, y, angle, [][2]float64{{0, 0}, {w, 0}, {w, h}, {0, h}}); angle == 0 {
+				return l.box(x, y, x+w, y+h), cmp.Or(err, wrong)
+			}
+		}
+		return polygonForm, cmp.Or(err, wrong, l.polygon(outline...))
+	}
+	points, wrong := appendNumbers(nil, text)
+	if wrong == nil && !pairs.MatchString(text) {
+		wrong = fault.New(fault.Corrupt, "points", "%s is no outline", fault.Short(text))
+	}
+	for i := range points {
+		points[i] *= []float64{right, down}[i%2]
+	}
+	return polygonForm, cmp.Or(err, wrong, l.polygon(points...))
 }
 
 // checkPositions refuses what encoding/json takes for 0: numbers that a position lacks, and null.

@@ -740,15 +740,117 @@ def test_a_file_that_names_no_image(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("tasks.json", '[{"id": 1, "data": {"image": "im0.png"}}]', "Label Studio exports"),
-        ("cvat.xml", '<?xml version="1.0"?>\n<annotations></annotations>', "CVAT exports"),
+        ("tasks.json", '[{"id": 1, "data": {"image": "im0.png"}}]', "not JSON-MIN"),
+        ("cvat.xml", '<?xml version="1.0"?>\n<annotations></annotations>', "CVAT exports it"),
     ],
 )
 def test_exports_that_are_not_read_say_the_way(tmp_path, name, text, says):
     images(tmp_path)
     (tmp_path / name).write_text(text)
-    with pytest.raises(chaski.UnsupportedError, match=f"{says} it, which is not read: export COCO"):
+    with pytest.raises(chaski.UnsupportedError, match=says):
         load(tmp_path, {"y": chaski.Vector(tmp_path / name, kind="boxes")}, batch_size=1)
+
+
+def percent(points: np.ndarray) -> np.ndarray:
+    return points * 100 / [WIDTH, HEIGHT]
+
+
+def turned(ring: np.ndarray, middle: np.ndarray, degrees: float) -> np.ndarray:
+    """Points that are turned clockwise, as pictures are seen."""
+    sin, cos = np.sin(np.radians(degrees)), np.cos(np.radians(degrees))
+    return (ring - middle) @ [[cos, sin], [-sin, cos]] + middle
+
+
+def task(i: int, name: str, cancelled: bool = False) -> tuple[dict[str, Any], list[Any]]:
+    """A task of Label Studio, and the outlines that its results mean."""
+    draw = np.random.default_rng(50 + i)
+    results, want = [], []
+    for k in range(5):
+        corner, size = draw.uniform((20, 15), (45, 30)), draw.uniform(4, 12, 2)
+        kind, label = ["rectangle", "polygon", "ellipse", "rectangle", "keypoint"][k], NAMES[k % 3]
+        box = corner + [(0, 0), (size[0], 0), size, (0, size[1])]
+        turn = [0, 0, 20, 35, 0][k]
+        value: dict[str, Any] = {f"{kind}labels": [label], "rotation": turn}
+        if kind == "polygon":
+            value = {f"{kind}labels": [label], "points": percent(box[:3]).tolist(), "closed": True}
+            ring = box[:3]
+        elif kind == "ellipse":
+            radius = percent(size / 2)
+            value |= {"radiusX": radius[0], "radiusY": radius[1]}
+            angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+            circle = np.stack([np.cos(angles), np.sin(angles)], 1)
+            ring = turned(corner + circle * size / 2, corner, turn)
+        else:
+            value |= dict(zip(["width", "height"], percent(size), strict=True))
+            ring = turned(box, corner, turn)
+        if kind != "polygon":
+            value |= dict(zip("xy", percent(corner), strict=True))
+        results.append({"original_width": WIDTH, "original_height": HEIGHT, "image_rotation": 0,
+                        "value": value, "id": f"r{k}", "type": f"{kind}labels"})  # fmt: skip
+        if kind != "keypoint":
+            want.append((ring, label))
+    results.append({"type": "relation", "from_id": "r0", "to_id": "r1"})
+    skipped = {"result": results[:1] * 2, "was_cancelled": True}
+    annotation = {"id": i, "completed_by": 1, "result": results, "was_cancelled": False}
+    annotations = [skipped, annotation, skipped] if cancelled else [annotation]
+    drafts: dict[str, Any] = {"drafts": [], "predictions": [{"result": results[:2]}]}
+    return {"id": i, "annotations": annotations, "data": {"image": name}} | drafts, want
+
+
+@pytest.mark.parametrize(
+    "name", ["/data/upload/3/0a1b2c3d-im{}.png", "/data/local-files/?d=images%2Fim{}.png",
+             "s3://bucket/images/im{}.png"],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["boxes", "mask"])
+def test_tasks_of_label_studio(tmp_path, name, kind):
+    images(tmp_path)
+    tasks, want = zip(*[task(i, name.format(i), i % 2 == 1) for i in range(N)], strict=True)
+    tasks[EMPTY]["annotations"] = []
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    vector = chaski.Vector(tmp_path / "tasks.json", kind=kind)
+    with load(tmp_path, {"y": vector}, batch_size=N, shuffle=False) as loader:
+        (batch,) = loader
+        assert loader.classes["y"] == ["", *sorted(NAMES)]
+    classes = sorted(NAMES)
+    for i in range(N):
+        mine = [(r, classes.index(n) + 1) for r, n in want[i]] if i != EMPTY else []
+        if kind == "boxes":
+            found = batch["y"].rows()[i]
+            boxes = np.reshape([[*r.min(0), *r.max(0)] for r, _ in mine], (-1, 4))
+            assert np.allclose(found, boxes, atol=1e-4)
+            assert batch["y_values"].rows()[i].tolist() == [n for _, n in mine]
+        else:
+            rings = [({"type": "Polygon", "coordinates": [[*r, r[0]]]}, n) for r, n in mine]
+            drawn = (
+                features.rasterize(rings, (HEIGHT, WIDTH)) if mine else np.zeros((HEIGHT, WIDTH))
+            )
+            assert np.array_equal(batch["y"][i], drawn)
+
+
+def test_several_annotators_of_label_studio_are_logged(tmp_path, caplog):
+    images(tmp_path)
+    tasks = [task(i, f"im{i}.png")[0] for i in range(N)]
+    tasks[1]["annotations"] *= 2
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    vector = chaski.Vector(tmp_path / "tasks.json", kind="boxes")
+    with load(tmp_path, {"y": vector}, batch_size=N, shuffle=False) as loader:
+        (batch,) = loader
+    assert [len(rows) for rows in batch["y"].rows()] == [4, 8, 4, 4, 4, 4]
+    assert "im1.png" in logged(caplog, "several annotators", "im1.png")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [({"type": "brushlabels", "value": {"format": "rle", "rle": [1]}}, "as PNG"),
+     ({"image_rotation": 90}, "turned image"), ({"original_width": None}, "original_width")],
+)  # fmt: skip
+def test_results_of_label_studio_that_are_refused(tmp_path, change, says):
+    images(tmp_path)
+    tasks = [task(i, f"im{i}.png")[0] for i in range(N)]
+    tasks[1]["annotations"][0]["result"][0] |= change
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    with pytest.raises(chaski.Error, match=says):
+        load(tmp_path, {"y": chaski.Vector(tmp_path / "tasks.json", kind="boxes")})
 
 
 @pytest.mark.parametrize("form", ["labelme", "via", "via of all"])
