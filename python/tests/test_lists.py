@@ -219,7 +219,7 @@ def test_rows_that_differ(folder, form, column, values, field, message):
         ),
         ({"x": Field(column="vec", kind="text")}, "lists of float"),
         ({"x": Field(column="vec", kind="class")}, "lists of float"),
-        ({"x": Field(column="deep")}, "deep: holds"),
+        ({"x": Field(column="deep", kind="text")}, "deep: holds"),
         ({"rows": chaski.Rows(strata=chaski.Strata("labels"))}, "labels: holds lists"),
         ({"rows": chaski.Rows(where=[("labels", "==", "Water")])}, "labels"),
     ],

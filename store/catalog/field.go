@@ -92,7 +92,8 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
 		if result.cells, err = cellsOf(ctx, tab, name); err != nil {
 			return result, err
 		}
-		if result.cells == nil && (s.Kind == Raster || s.Axes.Dims != "" || s.Axes.Lengths != (chunk.Lengths{})) {
+		isArray := s.Kind == Raster || s.Axes.Dims != "" || s.Axes.Lengths != (chunk.Lengths{})
+		if result.cells == nil && (isArray || isNested(tab, name)) {
 			if result.cells, err = listsOf(tab, name, &result.axes); err != nil {
 				return result, err
 			}

@@ -1,7 +1,7 @@
 package catalog
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -17,23 +17,27 @@ import (
 )
 
 // listsOf returns the rasters in a column of lists of numbers, each as a NumPy file, or nil of another column. It
-// completes axes.Dims.
+// completes axes.Dims, but not of lists in lists, whose lengths the file of a row has.
 func listsOf(tab *columns.Table, name string, axes *chunk.Axes) (*cellRasters, error) {
-	lists, err := tab.AnyColumn(name)
-	if err != nil || !lists.Kind.IsList() || lists.Kind.Elem() == Text || lists.Unit != 0 {
+	made := &cellRasters{column: name}
+	var err error
+	if tab.Files == nil {
+		made.lists, err = tab.AnyColumn(name)
+	} else if made.stored, err = tab.Arrays(name); err == nil {
+		made.lists, made.sizes = made.stored.Column, made.stored.Sizes
+	}
+	if err != nil || !made.lists.Kind.IsList() || made.lists.Kind.Elem() == Text || made.lists.Unit != 0 {
 		return nil, nil //nolint:nilerr // the caller says what is missing
 	}
-	made := &cellRasters{column: name, lists: lists, rows: lists.Rows}
-	var typ func(row int64) tables.Type
-	if typ, made.stored, err = tab.Elements(name); err != nil {
-		return nil, err
-	}
-	if made.stored != nil {
-		made.sizes = made.stored.Sizes
-	} else if tab.OfRecords() {
+	made.rows = made.lists.Rows
+	if tab.OfRecords() {
 		made.sizes = tab.Sizes
 	}
-	if axes.Dims == "" {
+	samples, err := samplesOf(tab, made)
+	if err != nil {
+		return nil, err
+	}
+	if axes.Dims == "" && (made.stored == nil || made.stored.Depth() == 1 || axes.Lengths != (chunk.Lengths{})) {
 		var names []string
 		for i, n := range axes.Lengths {
 			if n > 0 || i >= 2 {
@@ -43,35 +47,102 @@ func listsOf(tab *columns.Table, name string, axes *chunk.Axes) (*cellRasters, e
 		axes.Dims = strings.Join(names, " ")
 	}
 	file := *axes // of the column of files
-	made.bytes = &columns.Column{Kind: Text, Bytes: true, Opaque: true, Rows: lists.Rows,
+	made.bytes = &columns.Column{Kind: Text, Bytes: true, Opaque: true, Rows: made.rows,
 		Cell: func(ctx context.Context, row int64) (Value, error) {
-			v, err := lists.Cell(ctx, row)
-			if err != nil || v.Null {
-				return v, err
+			data, dtype, shape, err := samples(ctx, row)
+			if err != nil || shape == nil {
+				return Value{Null: true}, err
 			}
-			b, err := listFile(v.List, typ(row), &file)
+			b, err := listFile(data, dtype, shape, &file)
 			return Value{Text: b}, fault.WithPart(err, fmt.Sprintf("column %s row %d", name, row), fault.NoOffset)
 		}}
 	return made, nil
 }
 
-// listFile returns the NumPy file of a list of numbers of a type.
-func listFile(list []Value, typ tables.Type, axes *chunk.Axes) ([]byte, error) {
-	shape, err := listShape(len(list), axes)
+// isNested reports whether a column has lists in lists, which can be nothing but a raster.
+func isNested(tab *columns.Table, name string) bool {
+	if len(tab.Files) == 0 || strings.Contains(name, ".") {
+		return false
+	}
+	stored, err := tab.Arrays(name)
+	return err == nil && stored.Depth() > 1
+}
+
+// samplesOf returns what returns the samples in the lists of a row, and the lengths of these; without them the row has
+// none.
+func samplesOf(tab *columns.Table, of *cellRasters) (func(ctx context.Context, row int64) ([]byte, chunk.DType, []int,
+	error), error) {
+	dtypeOf := func(typ tables.Type) (chunk.DType, error) {
+		dtype, ok := listTypes[typ.String()]
+		if !ok {
+			return dtype, fault.New(fault.Unsupported, "column "+of.column, "a list of values of type %v", typ)
+		}
+		return dtype, nil
+	}
+	if of.stored != nil {
+		return func(ctx context.Context, row int64) ([]byte, chunk.DType, []int, error) {
+			dtype, err := dtypeOf(of.stored.Type(row))
+			if err != nil {
+				return nil, dtype, nil, err
+			}
+			data, shape, null, err := of.stored.Samples(ctx, row, dtype.Size())
+			if null {
+				shape = nil
+			}
+			return data, dtype, shape, err
+		}, nil
+	}
+	typ, err := tab.Elements(of.column)
 	if err != nil {
 		return nil, err
 	}
-	dtype, ok := listTypes[typ.String()]
-	if !ok {
-		return nil, fault.New(fault.Unsupported, "", "a list of values of type %v", typ)
+	return func(ctx context.Context, row int64) ([]byte, chunk.DType, []int, error) {
+		dtype, err := dtypeOf(typ)
+		v, wrong := of.lists.Cell(ctx, row)
+		if err = cmp.Or(err, wrong); err != nil || v.Null {
+			return nil, dtype, nil, err
+		}
+		data, err := appendList(nil, v.List, dtype, typ)
+		return data, dtype, []int{len(v.List)}, fault.WithPart(err, fmt.Sprintf("column %s row %d", of.column, row),
+			fault.NoOffset)
+	}, nil
+}
+
+// listFile returns the NumPy file of samples in lists of these lengths.
+func listFile(data []byte, dtype chunk.DType, shape []int, axes *chunk.Axes) (file []byte, err error) {
+	if len(shape) == 1 {
+		shape, err = listShape(shape[0], axes)
+	} else {
+		err = checkShape(shape, axes)
+	}
+	if err != nil {
+		return nil, err
 	}
 	head, err := npy.Header(dtype, shape)
-	if err != nil {
-		return nil, err
+	return append(head, data...), err
+}
+
+// checkShape refuses lists in lists of other lengths than the axes have.
+func checkShape(shape []int, axes *chunk.Axes) error {
+	names := strings.Fields(axes.Dims)
+	fits := len(names) == len(shape) || axes.Dims == ""
+	for i, name := range names {
+		if at := strings.Index(chunk.AxisNames, name); fits && at >= 0 && axes.Lengths[at] > 0 {
+			fits = axes.Lengths[at] == shape[i]
+		}
 	}
-	var b bytes.Buffer
-	b.Grow(len(head) + len(list)*dtype.Size())
-	b.Write(head)
+	switch {
+	case slices.Contains(shape, 0):
+		return fault.New(fault.Unsupported, "", "an array of shape %d has no samples", shape)
+	case !fits:
+		return fault.New(fault.Unsupported, "", "an array of shape %d, and the axes are (%s): sizes, if given, must "+
+			"be its lengths", shape, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// appendList appends the samples of a list of numbers of a type.
+func appendList(to []byte, list []Value, dtype chunk.DType, typ tables.Type) ([]byte, error) {
 	var sample [8]byte
 	for i, v := range list {
 		switch {
@@ -88,9 +159,9 @@ func listFile(list []Value, typ tables.Type, axes *chunk.Axes) ([]byte, error) {
 		default:
 			binary.LittleEndian.PutUint64(sample[:], math.Float64bits(v.Float))
 		}
-		b.Write(sample[:dtype.Size()])
+		to = append(to, sample[:dtype.Size()]...)
 	}
-	return b.Bytes(), nil
+	return to, nil
 }
 
 // listTypes are the dtypes of numbers of each type.

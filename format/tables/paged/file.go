@@ -103,9 +103,10 @@ func (f *File) Value(ctx context.Context, leaf int, row int64) (v *parquet.Value
 	return few.Find(int(in - chunk.pages.Pages[page].First))
 }
 
-// List calls visit with the elements of the list in a row, as Value returns them. It reports whether the list is null.
-func (f *File) List(ctx context.Context, leaf int, row int64, visit func(v *parquet.Values, i int) error) (null bool,
-	err error) {
+// List calls visit with the elements of the list in a row, as Value returns them, and with what Few.Rep says of each.
+// It reports whether the list is null.
+func (f *File) List(ctx context.Context, leaf int, row int64,
+	visit func(v *parquet.Values, i, rep int, empty bool) error) (null bool, err error) {
 	group, in := f.Group(row)
 	chunk, err := f.open(ctx, leaf, group)
 	if err != nil {
@@ -126,7 +127,8 @@ func (f *File) List(ctx context.Context, leaf int, row int64, visit func(v *parq
 		for i := lo; i < hi; i++ {
 			values, k, err := few.Find(i)
 			if err == nil {
-				err = visit(values, k)
+				rep, empty := few.Rep(i)
+				err = visit(values, k, rep, empty)
 			}
 			if err != nil {
 				return false, err

@@ -13,6 +13,7 @@
 package parquet
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -63,13 +64,14 @@ type Column struct {
 	Name string // path in the schema, joined by dots, without the inner groups of lists and maps
 	Type Physical
 	Note Note
-	// Nested reads repeated columns (lists, maps), ReadFew lists that lie in no other list.
+	// Nested reads repeated columns (lists, maps), ReadFew lists.
 	Repeated bool
 
 	width    int // of FixedLenByteArray
 	defLevel int // definition level of a value that is not null
 	repLevel int // repetition level of its innermost list
 	elemDef  int // definition level of an element of that list, null or not
+	listDef  int // the same of the outermost list
 }
 
 // NoteKind is what a column or group is annotated as.
@@ -124,7 +126,7 @@ type Field struct {
 	// backward-compatibility rules of LogicalTypes.md, "Nested Types".
 	Wraps bool
 
-	elemDef int // Def of the innermost node that is repeated
+	elemDef, listDef int // Def of the innermost and of the outermost node that is repeated
 }
 
 // File is an open Parquet file. It is safe for concurrent use.
@@ -463,13 +465,13 @@ func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, 
 		elem := (*rest)[0]
 		*rest = (*rest)[1:]
 		field := Field{Name: elem.name, Leaf: -1, Note: elem.note, Optional: elem.repetition == 1,
-			Repeated: elem.repetition == 2, Def: up.Def, Rep: up.Rep, elemDef: up.elemDef}
+			Repeated: elem.repetition == 2, Def: up.Def, Rep: up.Rep, elemDef: up.elemDef, listDef: up.listDef}
 		if elem.repetition != 0 {
 			field.Def++
 		}
 		if field.Repeated {
 			field.Rep++
-			field.elemDef = field.Def
+			field.elemDef, field.listDef = field.Def, cmp.Or(up.listDef, field.Def)
 		}
 		inner := field.Repeated && n == 1 && (up.Note.Kind == List || up.Note.Kind == Map)
 		field.Wraps = inner && up.Note.Kind == List && elem.typ < 0 && elem.children == 1 &&
@@ -502,7 +504,7 @@ func (p *footerParser) tree(rest *[]schemaElem, n int32, up Field, path string, 
 
 func (p *footerParser) leaf(e *schemaElem, f *Field, name string) int {
 	column := Column{Name: name, Type: Physical(e.typ), Note: e.note, Repeated: f.Rep > 0,
-		width: int(e.width), defLevel: f.Def, repLevel: f.Rep, elemDef: f.elemDef}
+		width: int(e.width), defLevel: f.Def, repLevel: f.Rep, elemDef: f.elemDef, listDef: f.listDef}
 	if column.Type == FixedLenByteArray && (column.width < 1 || column.width > maxPage) {
 		p.fail(fault.Corrupt, "column %q of %d bytes", column.Name, column.width)
 	}

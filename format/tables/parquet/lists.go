@@ -23,12 +23,41 @@ func (f *Few) List(i int) (lo, hi int, null bool) {
 	return int(f.starts[i]), hi, f.nulls != nil && f.nulls[i]
 }
 
+// emptyList is in Few.reps of a list in a list that is null or has no elements. It stands for one that is null.
+const emptyList = 1 << 7
+
+// Rep returns the level of the list that element i goes on with, from 1 for the outermost one; 0 of the first element
+// of a row. empty says that there is no element, but a list that is null or has none. It is for lists in lists.
+func (f *Few) Rep(i int) (level int, empty bool) {
+	if f.reps == nil {
+		return 0, false
+	}
+	return int(f.reps[i] &^ emptyList), f.reps[i]&emptyList != 0
+}
+
+// rowStarts sets where the rows of a page of n values begin.
+func (f *Few) rowStarts(h *pageHeader, rep []byte, col *Column, n int) (err error) {
+	f.starts = make([]int32, 0, min(f.values.n, n))
+	if col.repLevel == 1 {
+		f.starts, err = zeros(rep, n, h.repEncoding, f.starts)
+		return err
+	}
+	reps, err := levels(rep, col.repLevel, n, h.repEncoding)
+	f.reps = make([]uint8, len(reps))
+	for i, level := range reps {
+		if f.reps[i] = uint8(level); level == 0 { // at most 64, the depth of a schema
+			f.starts = append(f.starts, int32(i))
+		}
+	}
+	return err
+}
+
 // begin sets where the rows of a page of lists begin, values.n of them, and then values.n to the number of elements. It
 // returns how many of these are not null. In most pages, all values are there and all lists have elements: every level
 // stands for a value.
 func (f *Few) begin(h *pageHeader, rep, def []byte, col *Column) (there int, err error) {
 	count, rows := int(h.values), f.values.n
-	if f.starts, err = zeros(rep, count, h.repEncoding, make([]int32, 0, min(rows, count))); err != nil {
+	if err := f.rowStarts(h, rep, col, count); err != nil {
 		return 0, err
 	}
 	if len(f.starts) != rows {
@@ -47,18 +76,26 @@ func (f *Few) begin(h *pageHeader, rep, def []byte, col *Column) (there int, err
 		if row+1 < rows && int(f.starts[row+1]) == k {
 			row++
 			f.starts[row] = int32(len(elems))
-			if int(level) < col.elemDef-1 { // the level above an empty list
+			if int(level) < col.listDef-1 { // the level above an empty list
 				if f.nulls == nil {
 					f.nulls = make([]bool, rows)
 				}
 				f.nulls[row] = true
 			}
 		}
-		switch {
-		case int(level) == col.defLevel:
+		empty := int(level) < col.elemDef
+		if empty && int(level) < col.listDef { // of a row
+			continue
+		}
+		if f.reps != nil {
+			if f.reps[len(elems)] = f.reps[k]; empty {
+				f.reps[len(elems)] |= emptyList
+			}
+		}
+		if int(level) == col.defLevel {
 			elems = append(elems, int32(there))
 			there++
-		case int(level) >= col.elemDef:
+		} else {
 			elems = append(elems, -1)
 		}
 	}

@@ -14,6 +14,7 @@ type Few struct {
 	packed *packedNumbers // in place of values.ix, or nil
 	starts []int32        // of a column of lists: the number of the first element of each row that begins in the page
 	nulls  []bool         // of a column of lists: which of these rows are null; nil: none
+	reps   []uint8        // of a column of lists in lists: the repetition level of each element, or emptyList
 	column string         // for errors
 	off    int64
 }
@@ -105,7 +106,7 @@ func (f *Few) number(i int) (uint32, error) {
 
 // Cost returns about how many bytes of memory the values take, without their dictionary.
 func (f *Few) Cost() int {
-	return 96 + f.values.Cost() + f.packed.cost() + 4*cap(f.starts) + cap(f.nulls)
+	return 96 + f.values.Cost() + f.packed.cost() + 4*cap(f.starts) + cap(f.nulls) + cap(f.reps)
 }
 
 // packedNumbers are numbers in the run-length / bit-packed hybrid. Any of them can be read without decoding the others.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -238,12 +239,17 @@ func TestIndexOutsideOfDictionary(t *testing.T) {
 	}
 }
 
-// TestListsBegin promises that the rows and values of a page of lists are those of its levels one by one.
+// TestListsBegin promises that the rows and values of a page of lists, also in lists, are those of its levels one by
+// one.
 func TestListsBegin(t *testing.T) {
 	random := rand.New(rand.NewPCG(17, 18))
 	for round := range 2000 {
 		n := 1 + random.IntN(3000)
-		rep, reps := hybridOf(random, 1, n)
+		col := &Column{defLevel: 3, repLevel: 1, elemDef: 2, listDef: 2}
+		if round%2 == 0 {
+			col = &Column{defLevel: 3, repLevel: 3, elemDef: 3, listDef: 2}
+		}
+		rep, reps := hybridOf(random, bits.Len(uint(col.repLevel)), n)
 		def, defs := hybridOf(random, 2, n)
 		for i := range defs { // no level of width 2 exceeds 3
 			if round%3 == 0 {
@@ -254,6 +260,7 @@ func TestListsBegin(t *testing.T) {
 			def = append(binary.AppendUvarint(nil, uint64(n)<<1), 3)
 		}
 		var starts, places []int32
+		var inner []uint32 // repetition levels of places
 		var nulls []bool
 		there := 0
 		for k := range n {
@@ -267,8 +274,11 @@ func TestListsBegin(t *testing.T) {
 			case 2:
 				places = append(places, -1)
 			}
+			if defs[k] >= 2 {
+				inner = append(inner, reps[k])
+			}
 		}
-		few, col := &Few{values: &Values{n: len(starts)}}, &Column{defLevel: 3, repLevel: 1, elemDef: 2}
+		few := &Few{values: &Values{n: len(starts)}}
 		h := pageHeader{values: int32(n), repEncoding: encRLE, defEncoding: encRLE}
 		got, err := few.begin(&h, rep, def, col)
 		if err != nil || got != there || !slices.Equal(few.starts, starts) || few.values.n != len(places) {
@@ -277,6 +287,10 @@ func TestListsBegin(t *testing.T) {
 		for i, place := range places {
 			if few.values.Null(i) != (place < 0) || few.values.at != nil && few.values.at[i] != place {
 				t.Fatalf("element %d of %d: want value %d", i, len(places), place)
+			}
+			rep, empty := few.Rep(i)
+			if deep := col.repLevel > 1; deep && (rep != int(inner[i]) || empty != (place < 0)) || !deep && rep != 0 {
+				t.Fatalf("element %d of %d: level %d, empty is %t", i, len(places), rep, empty)
 			}
 		}
 		for row, want := range nulls {

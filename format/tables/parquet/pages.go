@@ -41,15 +41,11 @@ func (p *Pages) Rows(i int) int {
 
 // Pages locates the pages of a column in a row group: by the offset index, or by reading the headers of all its pages.
 // Of a column of lists, Page.First is the first row that begins in a page, or the next row if none does: writers of
-// files without an offset index end pages within lists, and only the repetition levels say where rows begin. Columns of
-// lists in lists are fault.Unsupported.
+// files without an offset index end pages within lists, and only the repetition levels say where rows begin.
 func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
 	rowGroup, part, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
 	if err := f.readable(part, col); err != nil {
 		return nil, err
-	}
-	if col.Nested() {
-		return nil, fault.New(fault.Unsupported, "column "+col.Name, "holds lists in lists")
 	}
 	pages := &Pages{rows: rowGroup.Rows}
 	if part.start < part.dataOff {

@@ -52,8 +52,8 @@ func corrupt(format string, args ...any) error {
 
 func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
-// Nested reports whether values are lists in lists.
-func (c *Column) Nested() bool { return c.repLevel > 1 }
+// Depth returns how many lists lie around a value, one inside the other.
+func (c *Column) Depth() int { return c.repLevel }
 
 // Size returns the bytes of a PLAIN value, 0 of byte arrays. Booleans are kept as bytes.
 func (c *Column) Size() int {

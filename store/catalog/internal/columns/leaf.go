@@ -2,6 +2,8 @@ package columns
 
 import (
 	"context"
+	"encoding/binary"
+	"math"
 	"strconv"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 type leaf struct {
 	*File
 	number int         // among the columns of the file
+	nested bool        // it may have lists in lists
 	kind   column.Kind // of elements where it holds lists
 	unit   uint8       // of timestamps, see parquet.Note; 0 of other values
 }
@@ -46,7 +49,7 @@ func (l *leaf) elements(name string) (*Column, error) {
 		return nil, fault.New(fault.Unsupported, "column "+name, "holds %s", what)
 	}
 	switch typ := tables.LeafType(stored); {
-	case stored.Nested():
+	case stored.Depth() > 1 && !l.nested:
 		return unsupported("lists in lists")
 	case stored.Type == parquet.Int96:
 		return unsupported("INT96")
@@ -80,7 +83,7 @@ func (l *leaf) cellAt(ctx context.Context, row int64) (column.Value, error) {
 // listAt returns the list in a row of the file.
 func (l *leaf) listAt(ctx context.Context, row int64) (column.Value, error) {
 	list := []column.Value{}
-	null, err := l.List(ctx, l.number, row, func(v *parquet.Values, i int) error {
+	null, err := l.List(ctx, l.number, row, func(v *parquet.Values, i, _ int, _ bool) error {
 		cell, err := l.cellOf(v, i, row)
 		if list = append(list, cell); err == nil && len(list) > texts.MaxList {
 			err = TooLong(l.part(row))
@@ -91,6 +94,69 @@ func (l *leaf) listAt(ctx context.Context, row int64) (column.Value, error) {
 		return column.Value{Null: null}, err
 	}
 	return column.Value{List: list}, nil
+}
+
+// maxSamples bounds the numbers of an array in a cell: 16 bands of 1,024 by 1,024 pixels.
+const maxSamples = 1 << 24
+
+// samplesAt returns the numbers in the lists of a row of the file, each of them of size bytes, little-endian, and how
+// long the lists are, from the outermost one on. Lists of one depth are equally long. Floats of 2 bytes become 4 bytes,
+// and one that is null becomes NaN.
+func (l *leaf) samplesAt(ctx context.Context, row int64, size int) (data []byte, shape []int, null bool, err error) {
+	shape = make([]int, l.Columns[l.number].Depth())
+	counts := make([]int, len(shape)) // elements of the lists that go on
+	ends := func(level int) error {   // the lists below a level
+		for k := len(shape) - 1; k >= level; k-- {
+			if shape[k] == 0 {
+				shape[k] = counts[k]
+			}
+			if shape[k] != counts[k] {
+				return fault.New(fault.Unsupported, l.part(row), "lists of %d and of %d elements: an array has lists "+
+					"of equal lengths", shape[k], counts[k])
+			}
+			counts[k] = 0
+		}
+		return nil
+	}
+	number, first := 0, true
+	null, err = l.List(ctx, l.number, row, func(v *parquet.Values, i, level int, empty bool) error {
+		if level == 0 && !first { // of lists in no other list
+			level = 1
+		}
+		if !first {
+			if err := ends(level); err != nil {
+				return err
+			}
+			counts[level-1]++
+		}
+		for k := level; k < len(counts); k++ {
+			counts[k] = 1
+		}
+		number, first = number+1, false
+		switch isFloat := l.kind == column.Float; {
+		case empty:
+			return fault.New(fault.Unsupported, l.part(row), "an empty list in a list")
+		case number > maxSamples:
+			return fault.New(fault.Limit, l.part(row), "lists of over %d numbers", maxSamples)
+		case v.Null(i) && !isFloat:
+			return fault.New(fault.Unsupported, l.part(row), "sample %d of the list is null", number-1)
+		case isFloat && size == 4:
+			x := float32(math.NaN())
+			if !v.Null(i) {
+				x = float32(v.Float(i))
+			}
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+		case v.Null(i):
+			data = binary.LittleEndian.AppendUint64(data, math.Float64bits(math.NaN()))
+		default:
+			data = append(data, v.Raw(i)[:size]...)
+		}
+		return nil
+	})
+	if err == nil && !null && !first {
+		err = ends(0)
+	}
+	return data, shape, null, err
 }
 
 // cellOf returns value i as the cell of a row. Files that one program wrote may have timestamps in several units: all

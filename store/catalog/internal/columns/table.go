@@ -224,10 +224,33 @@ func (t *Table) AnyColumn(name string) (*Column, error) {
 }
 
 // Stored returns a column of Parquet files.
-func (t *Table) Stored(name string) (*Stored, error) {
+func (t *Table) Stored(name string) (*Stored, error) { return t.stored(name, false) }
+
+// Arrays returns a column of Parquet files whose cells are lists, perhaps of lists: see Stored.Samples.
+func (t *Table) Arrays(name string) (*Stored, error) { return t.stored(name, true) }
+
+// Samples returns the numbers in the lists of a row, each of them of size bytes, and how long these lists are, from the
+// outermost one on.
+func (c *Stored) Samples(ctx context.Context, row int64, size int) (data []byte, shape []int, null bool, err error) {
+	leaf, in := c.place(row)
+	data, shape, null, err = leaf.samplesAt(ctx, in, size)
+	return data, shape, null, fault.WithFile(err, leaf.Name)
+}
+
+// Depth returns how many lists lie around a value.
+func (c *Stored) Depth() int { return c.leaves[0].Columns[c.leaves[0].number].Depth() }
+
+// Type returns the type of the values of a row, as files may differ.
+func (c *Stored) Type(row int64) tables.Type {
+	leaf, _ := c.place(row)
+	return tables.LeafType(&leaf.Columns[leaf.number])
+}
+
+func (t *Table) stored(name string, nested bool) (*Stored, error) {
 	var out *Column
 	leaves := make([]leaf, len(t.Files)) // by file
 	for i, shard := range t.Files {
+		leaves[i].nested = nested
 		column, err := leaves[i].describe(shard, name)
 		if out == nil {
 			out = column
@@ -266,28 +289,17 @@ func (t *Table) Stored(name string) (*Stored, error) {
 	return stored, nil
 }
 
-// Elements returns the type of the numbers in the lists of a column, by row because files may differ, and the column if
-// it is of Parquet files.
-func (t *Table) Elements(name string) (typ func(row int64) tables.Type, stored *Stored, err error) {
+// Elements returns the type of the numbers in the lists of a column that is not of Parquet files.
+func (t *Table) Elements(name string) (tables.Type, error) {
 	if t.memory != nil {
 		values, err := t.memory.Column(context.Background(), name)
 		if err != nil {
-			return nil, nil, err
+			return tables.Type{}, err
 		}
-		elem := *values.Type().Elem
-		return func(int64) tables.Type { return elem }, nil, nil
+		return *values.Type().Elem, nil
 	}
-	if t.records != nil {
-		_, elem := t.records.features[name].elem()
-		return func(int64) tables.Type { return elem }, nil, nil
-	}
-	if stored, err = t.Stored(name); err != nil {
-		return nil, nil, err
-	}
-	return func(row int64) tables.Type {
-		leaf, _ := stored.place(row)
-		return tables.LeafType(&leaf.Columns[leaf.number])
-	}, stored, nil
+	_, elem := t.records.features[name].elem()
+	return elem, nil
 }
 
 // heldColumn returns a column in memory.
