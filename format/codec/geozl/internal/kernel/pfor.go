@@ -14,14 +14,13 @@ const PforBlock = 256
 // the last block are left out. It reports whether src is exactly such blocks.
 func Pfor(dst, src []byte, width int) bool {
 	var last [8 * PforBlock]byte
-	var upper [PforBlock]uint64
 	for len(dst) > 0 {
 		out := last[:width*PforBlock]
 		whole := len(dst) >= len(out)
 		if whole {
 			out = dst[:len(out)]
 		}
-		size := pforOne(out, src, width, &upper)
+		size := pforOne(out, src, width)
 		if size == 0 {
 			return false
 		}
@@ -40,7 +39,7 @@ func Pfor(dst, src []byte, width int) bool {
 // A block is the bits of a number in the body and the number of exceptions. If there are exceptions, these
 // follow: the number of their bits above the body's (the top bit gives the form of the positions),
 // the positions (a bitmap, or a list in rising order), and the bits of the exceptions. Then comes the body.
-func pforOne(dst, src []byte, width int, upper *[PforBlock]uint64) int {
+func pforOne(dst, src []byte, width int) int {
 	if len(src) < 2 {
 		return 0
 	}
@@ -78,11 +77,10 @@ func pforOne(dst, src []byte, width int, upper *[PforBlock]uint64) int {
 		if positions = listOf(positions, &all); len(positions) != count {
 			return 0
 		}
-	} else if !rising(positions) {
+	}
+	if !patch(dst, positions, high, width, nbits, extra) {
 		return 0
 	}
-	unpack(upper[:count], high, extra)
-	patch(dst, positions, upper, width, nbits)
 	return end
 }
 
@@ -98,61 +96,40 @@ func listOf(bitmap []byte, all *[PforBlock]byte) []byte {
 	return all[:found]
 }
 
-// rising reports whether each position is above the one before it.
-func rising(positions []byte) bool {
-	for previous, position := range positions[1:] {
-		if position <= positions[previous] {
+// patch adds the upper bits of exceptions, extra each, above the lower nbits of the numbers at their positions. It
+// reports whether each position is above the one before it. What follows the bits in high is read, but has no effect.
+func patch(dst, positions, high []byte, width, nbits, extra int) (rising bool) {
+	dst = dst[:width*PforBlock]
+	mask, shift := ^uint64(0)>>(64-extra&63), nbits&63
+	previous, pos := -1, 0
+	for _, position := range positions {
+		if int(position) <= previous {
 			return false
+		}
+		previous = int(position)
+		var upper uint64
+		// A word from any bit of its first byte on has 57 bits. The body follows in high, so words rarely end too late.
+		if first := pos >> 3; extra <= 57 && first+8 <= len(high) {
+			upper = binary.LittleEndian.Uint64(high[first:]) >> (pos & 7) & mask << shift
+		} else {
+			upper = cursor.BitsAt(high, pos, extra) << shift
+		}
+		pos += extra
+		switch width {
+		case 1:
+			dst[previous] |= byte(upper)
+		case 2:
+			number := dst[2*previous:][:2]
+			binary.LittleEndian.PutUint16(number, binary.LittleEndian.Uint16(number)|uint16(upper))
+		case 4:
+			number := dst[4*previous:][:4]
+			binary.LittleEndian.PutUint32(number, binary.LittleEndian.Uint32(number)|uint32(upper))
+		default:
+			number := dst[8*previous:][:8]
+			binary.LittleEndian.PutUint64(number, binary.LittleEndian.Uint64(number)|upper)
 		}
 	}
 	return true
-}
-
-// patch adds the upper bits of exceptions above the lower nbits of the numbers at their positions.
-func patch(dst, positions []byte, upper *[PforBlock]uint64, width, nbits int) {
-	uppers, shift := upper[:len(positions)], nbits&63
-	switch width {
-	case 1:
-		dst = dst[:PforBlock]
-		for i, position := range positions {
-			dst[position] |= byte(uppers[i] << shift)
-		}
-	case 2:
-		dst = dst[:2*PforBlock]
-		for i, position := range positions {
-			number := dst[2*int(position) : 2*int(position)+2]
-			binary.LittleEndian.PutUint16(number, binary.LittleEndian.Uint16(number)|uint16(uppers[i]<<shift))
-		}
-	case 4:
-		dst = dst[:4*PforBlock]
-		for i, position := range positions {
-			number := dst[4*int(position) : 4*int(position)+4]
-			binary.LittleEndian.PutUint32(number, binary.LittleEndian.Uint32(number)|uint32(uppers[i]<<shift))
-		}
-	default:
-		dst = dst[:8*PforBlock]
-		for i, position := range positions {
-			number := dst[8*int(position) : 8*int(position)+8]
-			binary.LittleEndian.PutUint64(number, binary.LittleEndian.Uint64(number)|uppers[i]<<shift)
-		}
-	}
-}
-
-// unpack fills dst with the first numbers of src, n bits each, at most 64, lowest first.
-func unpack(dst []uint64, src []byte, n int) {
-	pos := 0
-	// A word from any bit of its first byte on has 57 bits. The body follows in src, so words rarely end too late.
-	if n <= 57 {
-		mask := uint64(1)<<n - 1
-		for pos>>3+8 <= len(src) && len(dst) > 0 {
-			dst[0] = binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7) & mask
-			dst, pos = dst[1:], pos+n
-		}
-	}
-	for i := range dst {
-		dst[i] = cursor.BitsAt(src, pos, n)
-		pos += n
-	}
 }
 
 // pforBodyGo fills dst, a block of numbers of width bytes, from src, nbits bits each. The numbers of a block
