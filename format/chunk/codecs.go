@@ -58,6 +58,19 @@ type Recoder interface {
 	Encode(dst, samples []byte, width, h, w int) ([]byte, error)
 }
 
+// Residuals reads frames of a Recoder row by row. Decompressors of OpenZL may implement it.
+type Residuals interface {
+	// Open begins a frame of count numbers of width bytes, and returns how many of them a row has. ok is false for
+	// frames in another form.
+	Open(frame []byte, count, width int) (row int, ok bool)
+	// Read fills dst with the next residuals of the frame: see kernel.Planar. dst has whole blocks of ResidualBlock
+	// numbers, or the rest of the frame. Read reports whether the frame has them.
+	Read(dst []byte) bool
+}
+
+// ResidualBlock is how many numbers a block of residuals has.
+const ResidualBlock = 256
+
 var newRecoder func() Recoder
 
 // RegisterRecoder makes NewRecoder return what open returns. The package of OpenZL calls it in its init function.

@@ -122,6 +122,16 @@ func (d *Decoder) DecodeFirst(dst, src []byte, x *Index, i, pixels int) error {
 	return nil
 }
 
+// Residuals returns what reads frames of a Recoder row by row, nil if nothing does.
+func (d *Decoder) Residuals() Residuals {
+	codec, err := d.opened.Of(OpenZL)
+	if err != nil {
+		return nil
+	}
+	residuals, _ := codec.(Residuals)
+	return residuals
+}
+
 // DecodeRows is Decode for rows top up to bottom of chunk i, whose bytes are src: x.Rows must have said that they lie
 // alone. The other rows of dst stay as they are.
 func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, top, bottom int) {

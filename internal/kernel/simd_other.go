@@ -22,3 +22,8 @@ func Gathers(_, _ int) bool { return false }
 func RowsFast(_, _ Num, _, _ int) bool { return false }
 
 func (r *Rows) convertSIMD(_, _, _ []byte, _ RowArea) int { return 0 }
+
+// PlanarFast reports whether Planar has loops in assembly for rows that fill lines.
+func PlanarFast() bool { return false }
+
+func (p *Planar) convertSIMD(_ []byte, _, _ int, _, _ []byte, _ int) bool { return false }

@@ -1,6 +1,7 @@
 package pixels
 
 import (
+	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/format/chunk"
 )
 
@@ -11,6 +12,12 @@ type Sink interface {
 	// decoding stops there. x is the index that is read or, for chunks that are decoded in pieces, the index
 	// of their pieces (chunk.Index.InPieces).
 	Put(x *chunk.Index, i int, samples []byte)
+}
+
+// planarSink is a Sink that may take chunks as residuals.
+type planarSink interface {
+	// planar returns what writes the first rows of chunk i of x from residuals. rows is 0 if Put is to write them.
+	planar(x *chunk.Index, i int) (planar einops.Planar, rows int)
 }
 
 // both is a Sink that puts chunks into two.

@@ -74,3 +74,33 @@ func codecName(nd codecNode) string {
 	}
 	return codecs.Standard[nd.id].Name
 }
+
+// Lone is a frame with one numeric output, whose only chunk has one codec that takes one stored stream, and no
+// checksums: what an Encoder with Fast makes of a graph of one codec.
+type Lone struct {
+	ID     uint32 // of a custom codec
+	Header []byte // of the codec
+	Stored []byte
+	Size   int // bytes of the output
+}
+
+// Lone returns the parts of a frame that is a Lone. ok is false for all others. The parts share the memory of frame.
+func (d *Decoder) Lone(frame []byte) (lone Lone, ok bool) {
+	d.reset()
+	cursor, header, chunk := wire.Cursor{B: frame}, &d.header, &d.chunk
+	if header.parse(&cursor, d.opt.MaxOutput) != nil || header.version < chunkVersion || len(header.types) != 1 ||
+		header.types[0] != Numeric || header.contentChecksum || header.chunkChecksum {
+		return lone, false
+	}
+	if end, err := header.isEnd(&cursor, 0); end || err != nil || chunk.parse(&cursor, header) != nil {
+		return lone, false
+	}
+	if len(chunk.nodes) != 1 || len(chunk.stored) != 1 || len(chunk.distances) != 1 || chunk.distances[0] != 0 {
+		return lone, false
+	}
+	node := &chunk.nodes[0]
+	if !node.custom || node.dict || node.vars > 0 || cursor.Left() != 1 || frame[cursor.Off] != 0 {
+		return lone, false
+	}
+	return Lone{node.id, chunk.headers, chunk.bodies, header.sizes[0]}, true
+}

@@ -13,25 +13,27 @@ const PforBlock = 256
 // Pfor fills dst, numbers of width bytes, from blocks of PforBlock numbers. Numbers past dst in
 // the last block are left out. It reports whether src is exactly such blocks.
 func Pfor(dst, src []byte, width int) bool {
-	var last [8 * PforBlock]byte
-	for len(dst) > 0 {
-		out := last[:width*PforBlock]
-		whole := len(dst) >= len(out)
-		if whole {
-			out = dst[:len(out)]
+	rest, ok := PforSome(dst, src, width)
+	return ok && len(rest) == 0
+}
+
+// PforSome is Pfor for the first blocks of src. It returns what follows them.
+func PforSome(dst, src []byte, width int) (rest []byte, ok bool) {
+	size := width * PforBlock
+	for len(dst) >= size {
+		n := pforOne(dst[:size], src, width)
+		if n == 0 {
+			return nil, false
 		}
-		size := pforOne(out, src, width)
-		if size == 0 {
-			return false
-		}
-		src = src[size:]
-		if !whole {
-			copy(dst, out)
-			break
-		}
-		dst = dst[len(out):]
+		dst, src = dst[size:], src[n:]
 	}
-	return len(src) == 0
+	if len(dst) == 0 {
+		return src, true
+	}
+	var last [8 * PforBlock]byte
+	n := pforOne(last[:size], src, width)
+	copy(dst, last[:size])
+	return src[n:], n > 0
 }
 
 // pforOne fills dst from one block and returns the size of the block in bytes, or 0 if src is not a block.

@@ -15,7 +15,7 @@
 	ADDQ AX, SI              \
 	ANDQ $((1<<log)-1), R8
 
-// Of a block of 8 or 16 bits, the first half of the numbers takes as many whole words as a number has bits, and the second
+// Of a block of 8 or 16 bits, the first half of the numbers takes as many whole words as a number has bits, the second
 // half the words behind them: both halves are unpacked at a time, in the halves of a vector, with the same shifts.
 
 // WORD is word k of both halves, of n words each.

@@ -39,9 +39,15 @@ func Planar[T Unsigned](dst, res []T, width int) {
 }
 
 // PlanarZigzag is Planar for residuals that are zigzag-mapped.
-func PlanarZigzag[T Unsigned](dst, res []T, width int) {
-	scan.SumZigzag(dst[:width], res[:width])
-	for pos := width; pos < len(dst); pos += width {
+func PlanarZigzag[T Unsigned](dst, res []T, width int) { PlanarZigzagFrom(dst, res, width, 0) }
+
+// PlanarZigzagFrom is PlanarZigzag for the rows from number pos on: dst has those before it.
+func PlanarZigzagFrom[T Unsigned](dst, res []T, width, pos int) {
+	if pos == 0 {
+		scan.SumZigzag(dst[:width], res[:width])
+		pos = width
+	}
+	for ; pos < len(dst); pos += width {
 		scan.SumZigzagAbove(dst[pos:pos+width], res[pos:pos+width], dst[pos-width:pos])
 	}
 }
