@@ -1,6 +1,8 @@
 package einops
 
 import (
+	"sync"
+
 	"github.com/chaski-eo/chaski/format/dtype"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
@@ -125,10 +127,10 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 // tensor's first element.
 func (p *blockPlace) convertRuns(bands, rows loop, base, first int, turned bool) (nodata int) {
 	work := job{blockPlace: *p}
-	work.stream = p.stream && p.cv.affine && (p.strideX == 1 || p.gathers)
 	if turned {
 		return work.turnBox(bands, rows, base, first)
 	}
+	work.stream = p.stream && p.cv.affine && (p.strideX == 1 || p.gathers)
 	if bands.outside(&rows) {
 		for band := range bands.n {
 			scale, shift := work.setBand(bands.first + band)
@@ -391,22 +393,27 @@ func (p *blockPlace) copyRows(off, stride, src, step, rows int) {
 	}
 }
 
+// turned is memory for rows in order.
+type turned struct {
+	_ [0]uint64 // aligned
+	b [kernel.TurnedBytes]byte
+}
+
+// turnedRows holds the memory of turnBox, whose 32 KiB need not be cleared each time.
+var turnedRows = sync.Pool{New: func() any { return new(turned) }}
+
 // turnBox converts all rows of a block whose rows are mirrored or transposed. It puts some rows at a time in order,
 // in memory that fits in a cache, and converts them from there like the rows of any block.
 func (j *job) turnBox(b, y loop, base, first int) (nodata int) {
-	var tmp struct {
-		_ [0]uint64 // aligned
-		b [kernel.TurnedBytes]byte
-	}
+	tmp := turnedRows.Get().(*turned)
+	defer turnedRows.Put(tmp)
 	size := j.cv.fromSize
 	rows, pitch := kernel.TurnedRows, min(kernel.TurnedCols, len(tmp.b)/kernel.TurnedRows/size)
-	if abs(y.stride) >= abs(j.strideX) { // mirrored only
-		rows, pitch = 1, len(tmp.b)/size
-	}
 	src, step, x0, width := j.src, j.strideX, j.x0, j.w
-	// A second job for tmp, since tmp would escape to the heap if *j held it.
 	inner := *j
-	inner.src, inner.strideX = tmp.b[:], 1
+	inner.src, inner.strideX, inner.gathers = tmp.b[:], 1, false
+	stride, same := y.axis.stride()
+	copies := same && inner.copiesRows()
 	for band := range b.n {
 		scale, shift := inner.setBand(b.first + band)
 		off := base + b.axis.offset(b.first+band)
@@ -416,6 +423,16 @@ func (j *job) turnBox(b, y loop, base, first int) (nodata int) {
 				inner.x0, inner.w = x0+x, min(pitch, width-x)
 				pixel := first + band*b.stride + pos*y.stride + x*step
 				kernel.Turn(tmp.b[:], src, pixel, y.stride, step, count, inner.w, pitch, size)
+				one := loop{axis: b.axis, first: b.first + band, n: 1}
+				some := loop{axis: y.axis, first: y.first + pos, n: count, stride: pitch}
+				if copies {
+					inner.copyRows(off+some.first*stride, stride, 0, pitch, count)
+					continue
+				}
+				if stride, ok := inner.asRows(&one, &some); ok {
+					nodata += inner.convertRows(one, some, stride, base, 0)
+					continue
+				}
 				for row := range count {
 					nodata += inner.row(off+y.axis.offset(y.first+pos+row), row*pitch, scale, shift)
 				}

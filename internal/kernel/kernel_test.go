@@ -688,7 +688,7 @@ func BenchmarkTile(b *testing.B) {
 // TestTurn: Turn agrees with a copy of one element after the other.
 func TestTurn(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 7))
-	for range 400 {
+	for range 2000 {
 		size := []int{1, 2, 4, 8, 16}[r.IntN(5)]
 		rows, cols, pitch := 1+r.IntN(TurnedRows), 1+r.IntN(TurnedCols), TurnedCols
 		if r.IntN(2) == 0 {
@@ -697,7 +697,9 @@ func TestTurn(t *testing.T) {
 		if size == 16 {
 			pitch, cols = 128, min(cols, 128)
 		}
-		sy, sx := []int{1, -1, cols + 3, -cols}[r.IntN(4)], []int{-1, 1, rows + 1, -rows, 40, -40}[r.IntN(6)]
+		step := 1 + r.IntN(8)
+		sy := []int{1, -1, step, -step, cols + 3, -cols}[r.IntN(6)]
+		sx := []int{-1, 1, -step, rows + 1, -rows, rows*step + 1, 140, -140}[r.IntN(8)]
 		first, last := 0, 0
 		for _, s := range []int{(rows - 1) * sy, (cols - 1) * sx} {
 			first, last = first-min(s, 0), last+max(s, 0)

@@ -13,6 +13,8 @@ func storeSIMD([]byte, []float32, Num) int                    { return 0 }
 func validSIMD(_, _ []byte, _ int, _ *Match) (done, bad int)  { return 0, 0 }
 func sumStridedSIMD([]byte, int, int) int                     { return 0 }
 func gatherSIMD(_, _ []byte, _, _, _ int) int                 { return 0 }
+func reverseSIMD(_, _ []byte, _ int) int                      { return 0 }
+func turnSIMD(_, _ []byte, _, _, _, _ int, _ bool) int        { return 0 }
 func storeFence()                                             {}
 
 // Gathers reports whether Copy brings numbers of size bytes that lie stride apart side by side in vectors.

@@ -19,12 +19,31 @@ const (
 // Turn copies rows of cols elements of size bytes (1, 2, 4, 8 or 16): element (row, col) of dst, whose rows are
 // pitch elements apart, is element first + row*strideY + col*strideX of src. Strides may be negative.
 func Turn(dst, src []byte, first, strideY, strideX, rows, cols, pitch, size int) {
-	if strideX == -1 {
+	step := max(strideY, -strideY)
+	if strideX == -1 || strideX < 0 && -strideX <= step && Gathers(size, -strideX) {
 		for row := range rows {
 			last := first + row*strideY
-			reverse(dst[row*pitch*size:(row*pitch+cols)*size], src[(last-cols+1)*size:(last+1)*size], size)
+			source := src[(last+(cols-1)*strideX)*size : (last+1)*size]
+			mirror(dst[row*pitch*size:(row*pitch+cols)*size], source, -strideX, size)
 		}
 		return
+	}
+	if rows == TurnedRows && pitch == TurnedCols && Gathers(size, step) {
+		// The numbers of each line side by side first.
+		var memory struct {
+			_ [0]uint64 // aligned
+			b [TurnedRows * TurnedCols * 4]byte
+		}
+		near := memory.b[:]
+		line := TurnedRows * size
+		first += min(strideY, 0) * (TurnedRows - 1)
+		for i := range cols {
+			Copy(near[i*line:], 1, src[(first+i*strideX)*size:], step, TurnedRows, size)
+		}
+		src, first, strideX, strideY = near[:cols*line], 0, TurnedRows, strideY/step
+		if strideY < 0 {
+			first = TurnedRows - 1
+		}
 	}
 	if rows == TurnedRows && pitch == TurnedCols && (strideY == 1 || strideY == -1) {
 		switch size {
@@ -54,8 +73,26 @@ func Turn(dst, src []byte, first, strideY, strideX, rows, cols, pitch, size int)
 	}
 }
 
+// mirror copies elements that lie stride apart, from the last one of src to the first one.
+func mirror(dst, src []byte, stride, size int) {
+	if stride == 1 {
+		reverse(dst, src, size)
+		return
+	}
+	var near [1024]byte
+	for n := len(dst) / size; n > 0; {
+		some := min(n, len(near)/size)
+		n -= some
+		Copy(near[:], 1, src[n*stride*size:], stride, some, size)
+		reverse(dst[:some*size], near[:some*size], size)
+		dst, src = dst[some*size:], src[:n*stride*size]
+	}
+}
+
 // reverse copies elements in reverse: src has as many as dst.
 func reverse(dst, src []byte, size int) {
+	done := reverseSIMD(dst, src, size)
+	dst, src = dst[done:], src[:len(src)-done]
 	pos := len(src)
 	switch size {
 	case 1:
@@ -93,7 +130,7 @@ func turn[T uint8 | uint16 | uint32 | uint64](dstBytes, srcBytes []byte, first, 
 	if strideY < 0 {
 		first -= TurnedRows - 1
 	}
-	for i := range cols {
+	for i := turnSIMD(dstBytes, srcBytes, first, strideX, cols, len(dstBytes)/len(dst), strideY < 0); i < cols; i++ {
 		col := uint8(i)
 		line := (*[TurnedRows]T)(src[first+i*strideX:])
 		if strideY < 0 {
