@@ -77,6 +77,15 @@ class Masks(Dated):
     is_image = False
 
 
+class Ordinal(Masks):
+    """Maps its labels after they are read, as CDL does."""
+
+    def __getitem__(self, index):
+        sample = super().__getitem__(index)
+        sample["mask"] = 100 + sample["mask"]
+        return sample
+
+
 class Picked(Dated):
     all_bands = ("one", "two", "three")
 
@@ -225,6 +234,17 @@ def test_what_torchgeo_reads(folder, options):
     with pytest.warns(UserWarning, match="TorchGeo reads Dated itself"):
         got = ours[window]
     same(theirs[window], got)
+
+
+def test_a_getitem_of_its_own(folder):
+    theirs, ours = both(Ordinal, folder / "masks")
+    window = boxes(1, seed=1)[0]
+    assert theirs[window]["mask"].min() >= 100
+    with pytest.warns(UserWarning, match="__getitem__ of its own"):
+        same(theirs[window], ours[window])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same(theirs[window], ours.__getitems__([window])[0])
 
 
 def test_one_file_of_another_map(folder, tmp_path):

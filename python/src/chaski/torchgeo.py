@@ -67,7 +67,8 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
 
     All arguments, members and results are those of RasterDataset. In a `DataLoader` with
     `num_workers=0` the engine reads whole batches, `engine.prefetch` of them ahead of the loop,
-    also of an intersection such as `images & masks`.
+    also of an intersection such as `images & masks`. Of a class with a `__getitem__` of its own,
+    which maps labels or reads other files, TorchGeo reads all pixels.
 
     A window begins at the pixel of each file that is nearest to its corner. The samplers of
     TorchGeo place windows on pixels, where both give equal samples; other windows may be a pixel
@@ -145,6 +146,8 @@ class ChaskiDataset(RasterDataset):  # type: ignore[misc]
         before, times, files = kept
         if before != of or not index.index.equals(times):
             try:
+                if super().__getitem__.__func__ is not RasterDataset.__getitem__:
+                    raise UnsupportedError("its class has a __getitem__ of its own")
                 files = _Files(self)
             except UnsupportedError as e:
                 _warn(type(self).__name__, e)
