@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -15,10 +16,9 @@ const (
 	// blockBytes is the default of samples in a block of files, in bytes: a range of this size is read in about the
 	// time in which a store answers (20 ms at 200 MB/s).
 	blockBytes = 4 << 20
-	// poolBlocks is the default of blocks in a pool for each sample of a batch: 1 + (B-1)/(8 B) is below 1.13.
+	// poolBlocks is the default of blocks in a pool for each sample of a batch: of R samples each, 8 R batches in a row
+	// have samples of the same blocks, an eighth of each.
 	poolBlocks = 8
-	// maxPool is the largest default of blocks in a pool, as many as a batch may have samples.
-	maxPool = 1 << 20
 )
 
 // blocks returns the blocks of the order of some items of the dataset, whose samples are counted; nil without blocks.
@@ -35,7 +35,7 @@ func (d *dataset) blocks(e *Engine, one *shuffle.Dataset) *shuffle.Blocks {
 	if asked.Rows == 0 && d.together <= 1 {
 		rows = max(blockBytes/d.sampleBytes(), 1)
 	}
-	pool := cmp.Or(asked.Pool, min(poolBlocks*e.spec.BatchSize, maxPool))
+	pool := cmp.Or(asked.Pool, poolBlocks*e.spec.BatchSize)
 	if len(e.spec.Sources) == 0 {
 		filled := *asked
 		filled.Rows, filled.Pool = rows, pool
@@ -44,15 +44,20 @@ func (d *dataset) blocks(e *Engine, one *shuffle.Dataset) *shuffle.Blocks {
 	// Larger ones are the same order, and their products might not fit.
 	items := max(one.Len(), 1)
 	rows = min(rows, items)
-	pool = int(min(int64(pool), (items-1)/rows+1))
-	variance := batchVariance(int64(e.spec.BatchSize), int64(pool), (items-1)/rows+1)
-	d.variance = max(d.variance, variance)
-	d.pool += upTo(maxTileBytes, int(rows), pool, int(d.sampleBytes())) // strata fill pools at the same time
-	return &shuffle.Blocks{Samples: rows * each, Pool: pool}
+	blocks := (items-1)/rows + 1
+	lanes := num.Common(pool, e.spec.BatchSize)
+	ofLane := max(blocks/int64(lanes), 1)
+	pool = int(min(int64(pool/lanes), blocks))
+	share := int64(e.spec.BatchSize / lanes)
+	d.variance = max(d.variance, batchVariance(share, int64(pool), ofLane))
+	held := int(min(int64(pool)*int64(lanes), blocks))
+	d.pool += upTo(maxTileBytes, int(rows), held, int(d.sampleBytes())) // strata fill pools at the same time
+	return &shuffle.Blocks{Samples: rows * each, Pool: pool, Lanes: lanes}
 }
 
-// batchVariance returns the variance of a mean over a batch of B samples whose rows are sorted by it, as a multiple of
-// that after a shuffle of all. Batches have the mean of their pool, P of n blocks: 1 + (B-1)/P · (n-P)/(n-1).
+// batchVariance returns the variance of a mean over a batch whose rows are sorted by it, as a multiple of the variance
+// after a shuffle of all. The batch has B samples of each pool, P of n blocks, and their mean is the mean of the pool:
+// 1 + (B-1)/P · (n-P)/(n-1).
 func batchVariance(batch, pool, blocks int64) float64 {
 	if pool >= blocks {
 		return 1

@@ -181,9 +181,9 @@ func (s *blockSpans) keep(block *heldBlock, spans []*span) {
 	}
 }
 
-// before reports whether a block is of another pool of the dataset of a later block.
+// before reports whether a block is of another epoch of the dataset of a later block, or of another pool of its lane.
 func (b *heldBlock) before(later *heldBlock) bool {
-	return b.Dataset == later.Dataset && (b.Epoch != later.Epoch || b.Pool != later.Pool)
+	return b.Dataset == later.Dataset && (b.Epoch != later.Epoch || b.Lane == later.Lane && b.Pool != later.Pool)
 }
 
 // over reports whether no ticket needs a block that is of another pool than a later one, and not of the pool before it:

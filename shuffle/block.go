@@ -2,11 +2,12 @@ package shuffle
 
 import "iter"
 
-// Block is a block of samples of a dataset in an epoch, and the pool that it is shuffled in.
+// Block is a block of samples of a dataset in an epoch, and the pool that its first sample is shuffled in.
 type Block struct {
-	Dataset      int
-	Epoch        uint64
-	Number, Pool int64
+	Dataset    int
+	Epoch      uint64
+	Number     int64
+	Lane, Pool int64 // the lane of Blocks, and the pool among the lane's own
 }
 
 // Block returns the block that the sample of a draw is read with. ok is false for one of a dataset without blocks.
@@ -15,10 +16,10 @@ func (pl *Plan) Block(d *Draw) (b Block, ok bool) {
 	if lf.Blocks == nil {
 		return b, false
 	}
-	order := NewOrder(lf.seed, d.Epoch, (lf.n-1)/lf.Blocks.Samples+1, pl.shuffle)
+	o := lf.Blocks.of(lf.seed, d.Epoch, lf.n, pl.shuffle)
 	number := d.Sample / lf.Blocks.Samples
-	return Block{Dataset: d.Dataset, Epoch: d.Epoch, Number: number,
-		Pool: order.Position(number) / int64(lf.Blocks.Pool)}, true
+	lane, pool := o.pool(o.place(o.order.Position(number) * lf.Blocks.Samples))
+	return Block{Dataset: d.Dataset, Epoch: d.Epoch, Number: number, Lane: lane, Pool: pool}, true
 }
 
 // InBlock visits the samples of a block in their order, as draws whose positions are not set.

@@ -10,38 +10,56 @@ import (
 	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
-// slowBlocks is the order of an epoch with blocks as docs/order.md has it, by lists.
-func slowBlocks(b Blocks, seed, epoch uint64, n int64, shuffled bool) (samples []int64, pools []int) {
+// slowBlocks is the order of an epoch with blocks as docs/order.md has it, by lists. pools has the lane and the pool of
+// each position.
+func slowBlocks(b Blocks, seed, epoch uint64, n int64, shuffled bool) (samples []int64, pools [][2]int64) {
 	blocks := (n + b.Samples - 1) / b.Samples
 	order := NewOrder(seed, epoch, blocks, shuffled)
-	var pool []int64
+	type placed struct{ sample, whole int64 }
+	var places []placed
 	for q := range blocks {
 		first := order.At(q) * b.Samples
 		for s := first; s < min(first+b.Samples, n); s++ {
-			pool = append(pool, s)
+			places = append(places, placed{s, q*b.Samples + s - first})
 		}
-		if (q+1)%int64(b.Pool) != 0 && q+1 < blocks {
-			continue
-		}
-		number := uint64(q) / uint64(b.Pool)
-		within := permutation(splitmix.Hash(seed, domainPool, epoch, number), int64(len(pool)))
-		for i := range pool {
-			if shuffled {
-				samples = append(samples, pool[within.At(int64(i))])
-			} else {
-				samples = append(samples, pool[i])
+	}
+	lanes := int64(max(b.Lanes, 1))
+	samples, pools = make([]int64, n), make([][2]int64, n)
+	for lane := range lanes {
+		share := (n - lane + lanes - 1) / lanes // of the positions lane, lane + lanes, ...
+		mine := places[:share]
+		places = places[share:]
+		for at, pool := int64(0), int64(0); at < share; pool++ {
+			var in []int64
+			for ; at+int64(len(in)) < share; in = append(in, mine[at+int64(len(in))].sample) {
+				if mine[at+int64(len(in))].whole/b.Samples-mine[0].whole/b.Samples >= (pool+1)*int64(b.Pool) {
+					break
+				}
 			}
-			pools = append(pools, int(number))
+			within := permutation(splitmix.Hash(seed, domainPool, epoch, uint64(pool*lanes+lane)), int64(len(in)))
+			for i := range in {
+				p := (at+int64(i))*lanes + lane
+				samples[p], pools[p] = in[i], [2]int64{lane, pool}
+				if shuffled {
+					samples[p] = in[within.At(int64(i))]
+				}
+			}
+			at += int64(len(in))
 		}
-		pool = pool[:0]
 	}
 	return samples, pools
+}
+
+// drawnBlocks draws sizes of blocks.
+func drawnBlocks(t *rapid.T) Blocks {
+	return Blocks{Samples: rapid.Int64Range(1, 9).Draw(t, "samples"), Pool: rapid.IntRange(1, 7).Draw(t, "pool"),
+		Lanes: rapid.IntRange(0, 5).Draw(t, "lanes")}
 }
 
 // TestBlocksAsSlow promises each sample once, and the pools of lists, with and without a short block.
 func TestBlocksAsSlow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := Blocks{Samples: rapid.Int64Range(1, 9).Draw(t, "samples"), Pool: rapid.IntRange(1, 7).Draw(t, "pool")}
+		b := drawnBlocks(t)
 		n := rapid.Int64Range(1, 200).Draw(t, "n")
 		seed, epoch := rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(0, 9).Draw(t, "epoch")
 		shuffled := rapid.Bool().Draw(t, "shuffled")
@@ -61,21 +79,32 @@ func TestBlocksAsSlow(t *testing.T) {
 	})
 }
 
-// TestBlockOfADraw promises that the samples of an epoch lie in their blocks, and that pools follow each other.
+// TestBlockOfADraw promises that the samples of an epoch lie in their blocks, that pools follow each other, and that a
+// block is in the lane of its samples, but for those at the ends of lanes.
 func TestBlockOfADraw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := Blocks{Samples: rapid.Int64Range(1, 9).Draw(t, "samples"), Pool: rapid.IntRange(1, 7).Draw(t, "pool")}
+		b := drawnBlocks(t)
 		n := rapid.Int64Range(1, 90).Draw(t, "n")
 		plan, err := NewPlan(Spec{Seed: 3, Shuffle: true, Source: Source{Dataset: &Dataset{Items: n, Blocks: &b}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, pools := slowBlocks(b, 3, 2, n, true)
+		samples, pools := slowBlocks(b, 3, 2, n, true)
+		firsts := map[int64][2]int64{} // the lane and the pool of the first sample of each block
+		for p, sample := range samples {
+			if sample%b.Samples == 0 {
+				firsts[sample/b.Samples] = pools[p]
+			}
+		}
+		strays := map[int64]bool{}
 		for p := range n {
 			draw := plan.At(2, p)
 			block, ok := plan.Block(&draw)
-			if !ok || block.Pool != int64(pools[p]) {
-				t.Fatalf("position %d: %+v, want pool %d", p, block, pools[p])
+			if want := firsts[block.Number]; !ok || [2]int64{block.Lane, block.Pool} != want {
+				t.Fatalf("position %d: %+v, want lane and pool %v", p, block, want)
+			}
+			if pools[p] != [2]int64{block.Lane, block.Pool} {
+				strays[block.Number] = true
 			}
 			found := 0
 			for other := range plan.InBlock(block) {
@@ -89,6 +118,9 @@ func TestBlockOfADraw(t *testing.T) {
 			if found != 1 {
 				t.Fatalf("sample %d is %d times in its block", draw.Sample, found)
 			}
+		}
+		if ends := max(b.Lanes, 1) - 1; len(strays) > ends {
+			t.Fatalf("%d blocks are in two lanes of %d", len(strays), b.Lanes)
 		}
 	})
 }
@@ -112,8 +144,8 @@ func TestBlocksAreRefused(t *testing.T) {
 	}
 }
 
-// TestBatchesOfBlocksVaryAsComputed promises 1 + (B-1)/P: the variance of the mean of a batch of B rows that are sorted
-// by a class, in pools of P blocks, over the variance in a full permutation.
+// TestBatchesOfBlocksVaryAsComputed promises 1 + (B/L-1)/P for L lanes: the variance of the mean of a batch of B rows
+// that are sorted by a class, in pools of P blocks, over the variance in a full permutation.
 func TestBatchesOfBlocksVaryAsComputed(t *testing.T) {
 	const n, batch, epochs = 1 << 17, 64, 4
 	variance := func(b *Blocks) float64 {
@@ -137,12 +169,12 @@ func TestBatchesOfBlocksVaryAsComputed(t *testing.T) {
 		return sum
 	}
 	full := variance(nil)
-	for _, pool := range []int{16, 64} {
+	for _, of := range []Blocks{{32, 16, 1}, {32, 64, 1}, {32, 16, 4}, {32, 2, 64}} {
 		// 8,192 batches, and at least 256 pools: the deviation is below sqrt(2 * 2/8192) = 2.2 % for the batches, and
 		// sqrt(2/256) = 8.8 % of the share of the pools, which is at most half: 4.9 %, of which two are allowed.
-		want := 1 + float64(batch-1)/float64(pool)
-		if got := variance(&Blocks{Samples: 32, Pool: pool}) / full; math.Abs(got/want-1) > 0.1 {
-			t.Errorf("pools of %d blocks: %.3f, want %.3f", pool, got, want)
+		want := 1 + float64(batch/of.Lanes-1)/float64(of.Pool)
+		if got := variance(&of) / full; math.Abs(got/want-1) > 0.1 {
+			t.Errorf("pools of %d blocks in %d lanes: %.3f, want %.3f", of.Pool, of.Lanes, got, want)
 		}
 	}
 }

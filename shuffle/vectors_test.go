@@ -315,13 +315,15 @@ func TestBlockVectors(t *testing.T) {
 		N     int64   `json:"n"`
 		Rows  int64   `json:"rows"`
 		Pool  int     `json:"pool"`
+		Lanes int     `json:"lanes"`
 		At    []int64 `json:"at"`
 	}](t, "blocks") {
 		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: Source{Dataset: &Dataset{Items: v.N,
-			Blocks: &Blocks{Samples: v.Rows, Pool: v.Pool}}}})
+			Blocks: &Blocks{Samples: v.Rows, Pool: v.Pool, Lanes: v.Lanes}}}})
 		for p, want := range v.At {
 			if got := pl.At(v.Epoch, int64(p)).Sample; got != want {
-				t.Errorf("%d samples in blocks of %d, position %d: %d, want %d", v.N, v.Rows, p, got, want)
+				t.Errorf("%d samples in blocks of %d in %d lanes, position %d: %d, want %d", v.N, v.Rows, v.Lanes,
+					p, got, want)
 			}
 		}
 	}

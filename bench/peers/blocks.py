@@ -19,6 +19,8 @@ import socket
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +99,13 @@ def stores(root: Path) -> dict[str, tuple[str, int]]:
     return made
 
 
-def epoch(root: Path, store: str, name: str, options: dict[str, Any]) -> tuple[int, int, int]:
-    """Reads an epoch. Returns its samples, and the requests and bytes that the store counts."""
+def epoch(
+    root: Path, store: str, name: str, hosts: int, options: dict[str, Any]
+) -> tuple[int, int, int]:
+    """Reads an epoch on hosts of a rank each, one after another.
+
+    Returns its samples, and the requests and bytes that the store counts.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = "{}:{}".format(*free.getsockname())
@@ -107,17 +114,22 @@ def epoch(root: Path, store: str, name: str, options: dict[str, Any]) -> tuple[i
         while not reached(address):
             time.sleep(0.02)
         array = "::" in name or ".zarr/" in name
-        with chaski.load(
-            f"http://{address}/{name}",
-            batch_size=BATCH,
-            rows=chaski.Rows(dims="n b y x") if array else chaski.Rows(),
-            **options,
-        ) as loader:
-            samples = sum(int(batch["valid"].sum()) for batch in loader)
+        options["rows"] = chaski.Rows(dims="n b y x") if array else chaski.Rows()
+        options["batch_size"], options["world_size"] = BATCH, hosts
+        samples = 0
+        for rank in range(hosts):
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as host:
+                samples += host.submit(read, f"http://{address}/{name}", rank, options).result()
         server.send_signal(signal.SIGINT)
         said, _ = server.communicate()
     requests, _, size, _ = said.split()
     return samples, int(requests), int(size)
+
+
+def read(url: str, rank: int, options: dict[str, Any]) -> int:
+    """Reads the part of an epoch that a rank has, and returns its samples."""
+    with chaski.load(url, rank=rank, **options) as loader:
+        return sum(int(batch["valid"].sum()) for batch in loader)
 
 
 def reached(address: str) -> bool:
@@ -133,7 +145,9 @@ def main() -> None:
     parser.add_argument("--store", required=True)
     parser.add_argument("--only", default="")
     parser.add_argument("--memory", type=int, default=0, help="bytes of the engine")
+    parser.add_argument("--rows", type=int, default=None)
     parser.add_argument("--pool", type=int, default=None)
+    parser.add_argument("--hosts", type=int, default=1)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
@@ -144,13 +158,13 @@ def main() -> None:
             file = root / name.split("::")[0]
             size = sum(f.stat().st_size for f in [file, *file.rglob("*")] if f.is_file())
             cells, each = [], []
-            engine = chaski.Engine(memory=args.memory) if args.memory else chaski.Engine()
-            for shuffle in (True, chaski.Blocks(pool=args.pool)):
+            engine = chaski.Engine(memory=args.memory or None, share=args.hosts == 1)
+            for shuffle in (True, chaski.Blocks(args.rows, args.pool)):
                 options = {"shuffle": shuffle, "engine": engine}
-                samples, requests, read = epoch(root, args.store, name, options)
+                samples, requests, bytes_read = epoch(root, args.store, name, args.hosts, options)
                 assert samples == count
                 each.append(requests / samples)
-                cells.append(f"{requests / samples:.4f} | {read / size:.2f}")
+                cells.append(f"{requests / samples:.4f} | {bytes_read / size:.2f}")
             print(f"| {what} | {' | '.join(cells)} | {each[0] / each[1]:.0f} |", flush=True)
 
 

@@ -1,9 +1,17 @@
-// Package num makes slices: of numbers, and of values by their numbers.
+// Package num computes with whole numbers and makes slices: of numbers, and of values by their numbers.
 package num
 
 // Number is a type of row numbers, indices and samples.
 type Number interface {
 	~int | ~int32 | ~int64 | ~uint32 | ~float32 | ~float64
+}
+
+// Common returns the greatest common divisor of two numbers that are not negative.
+func Common[T ~int | ~int64](a, b T) T {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // Range returns lo, lo+1, …, hi-1.

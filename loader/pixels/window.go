@@ -3,6 +3,7 @@ package pixels
 import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -30,7 +31,7 @@ const maxRatio = 64
 // NewRatio returns the ratio of two assets of one sample. It fails with kind unsupported if their sizes
 // do not reduce to fractions of at most maxRatio: then they do not share a grid of pixels.
 func NewRatio(first, other *chunk.Index) (ratio, error) {
-	gy, gx := gcd(first.Height, other.Height), gcd(first.Width, other.Width)
+	gy, gx := num.Common(first.Height, other.Height), num.Common(first.Width, other.Width)
 	made := ratio{numY: other.Height / gy, DenY: first.Height / gy, numX: other.Width / gx, DenX: first.Width / gx}
 	if max(made.numY, made.DenY, made.numX, made.DenX) > maxRatio {
 		return made, fault.New(fault.Unsupported, "asset",
@@ -106,16 +107,8 @@ func (r ratio) First(other *chunk.Index) (height, width int, ok bool) {
 	return int(y / int64(r.numY)), int(x / int64(r.numX)), y%int64(r.numY) == 0 && x%int64(r.numX) == 0
 }
 
-// gcd returns the greatest common divisor of a and b.
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
-}
-
 // Lcm returns the least common multiple of a and b, both at least 1.
-func Lcm(a, b int) int { return a / gcd(a, b) * b }
+func Lcm(a, b int) int { return a / num.Common(a, b) * b }
 
 // BoundedBytes returns the product of factors, or -1 if it is over bound. Factors below 1 count as 1.
 func BoundedBytes(bound int64, factors ...int) int64 {

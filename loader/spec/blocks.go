@@ -11,8 +11,9 @@ type Blocks struct {
 	// Rows is the number of rows of a block. Default: as many as a chunk of an array holds; of files and containers, as
 	// many as have 4 MiB of samples.
 	Rows int64 `json:"rows,omitempty"`
-	// Pool is the number of blocks that are shuffled together. Default: eight for each sample of a global batch, so the
-	// variance of a batch is at most 1.13 times the variance in a full permutation, whatever rows are sorted by.
+	// Pool is the number of blocks that a batch is drawn from. Default: eight for each sample of a global batch. Where
+	// it is a multiple of the batch size, each row of a batch has blocks of its own: a rank reads no block of another,
+	// and the variance of a batch is the one in a full permutation, whatever rows are sorted by.
 	Pool int `json:"pool,omitempty"`
 }
 

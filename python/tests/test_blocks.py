@@ -59,8 +59,10 @@ def rows_of(loader: Any) -> list[int]:
 @pytest.mark.parametrize("vector", [v for v in VECTORS if v["n"] == N])
 def test_the_order_is_that_of_the_vectors(sources, binary, kind, vector) -> None:
     source, rows = sources[kind]
-    blocks = Blocks(rows=vector["rows"], pool=vector["pool"])
-    options: dict[str, Any] = {"batch_size": 5, "seed": vector["seed"], "rows": rows}
+    lanes = vector.get("lanes", 1)
+    blocks = Blocks(rows=vector["rows"], pool=vector["pool"] * lanes)
+    batch = lanes if lanes > 1 else 7  # with which no pool has a common divisor
+    options: dict[str, Any] = {"batch_size": batch, "seed": vector["seed"], "rows": rows}
     with chaski.load(source, shuffle=blocks, **options) as loader:
         loader.set_epoch(vector["epoch"])
         assert rows_of(loader) == vector["at"]
@@ -77,9 +79,10 @@ def test_a_chunk_is_the_default_block(sources, binary) -> None:
 
 
 @pytest.mark.parametrize("kind", ["files", "hdf5"])
-def test_a_run_resumes_with_other_ranks(sources, binary, kind) -> None:
+@pytest.mark.parametrize("pool", [5, 2, 12])  # of batches of 6: in 1, 2 and 6 lanes
+def test_a_run_resumes_with_other_ranks(sources, binary, kind, pool) -> None:
     source, rows = sources[kind]
-    options: dict[str, Any] = {"batch_size": 6, "seed": 4, "rows": rows, "shuffle": Blocks(8, 2)}
+    options: dict[str, Any] = {"batch_size": 6, "seed": 4, "rows": rows, "shuffle": Blocks(8, pool)}
     with chaski.load(source, **options) as loader:
         steps = [numbers(b) for b in loader] + [numbers(b) for b in loader]
     epoch = len(steps) // 2
@@ -102,10 +105,22 @@ def test_a_run_resumes_with_other_ranks(sources, binary, kind) -> None:
             assert sorted(step) == sorted(i for part in parts for i in part)
 
 
+@pytest.mark.parametrize("kind", ["files", "hdf5"])
+def test_a_rank_reads_blocks_of_its_own(sources, binary, kind) -> None:
+    source, rows = sources[kind]
+    of = []
+    for rank in range(3):
+        options: dict[str, Any] = {"rows": rows, "batch_size": 6, "rank": rank, "world_size": 3}
+        with chaski.load(source, shuffle=Blocks(2, 6), **options) as loader:
+            of.append({row // 2 for row in rows_of(loader)})
+    assert set().union(*of) == set(range(22))
+    assert sum(map(len, of)) <= 22 + 5  # six lanes have five ends, where two share a block
+
+
 def test_rows_of_a_condition_and_windows_are_in_blocks(sources, binary) -> None:
     source, _ = sources["table"]
     rows = Rows(where=[("k", "<", 40)])
-    options: dict[str, Any] = {"rows": rows, "batch_size": 4, "shuffle": Blocks(4, 2)}
+    options: dict[str, Any] = {"rows": rows, "batch_size": 3, "shuffle": Blocks(4, 2)}
     with chaski.load(source, window=chaski.RandomWindow(4, per_asset=3), **options) as loader:
         found = rows_of(loader)
     assert sorted(found) == sorted(list(range(40)) * 3)
@@ -200,3 +215,23 @@ def test_neighbours_of_a_block_are_one_request(stores, binary, kind) -> None:
         assert planned["variance"] == pytest.approx(1 + 15 / 3 * (blocks - 3) / (blocks - 1))
         assert sum(n for _, _, n in asked) <= 1.2 * size + opening * (64 << 10)
     assert all((a == b).all() for a, b in zip(near, far, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["container", "chunks of one", "cells"])
+def test_each_host_reads_a_part_of_a_store(stores, binary, kind) -> None:
+    """Four ranks on hosts of their own read a block once, and not each of them all of it."""
+    name, _, _ = STORES[kind]
+    options: dict[str, Any] = {"batch_size": 16, "seed": 3, "shuffle": Blocks(8, 16)}
+    if "::" in name:
+        options["rows"] = Rows(dims="n b y x")
+    size, ends, opening = PIXELS.nbytes, 15, 8
+    requests = read = 0
+    with web(stores) as (url, asked):
+        for rank in range(4):
+            with chaski.load(f"{url}/{name}", rank=rank, world_size=4, **options) as loader:
+                asked.clear()
+                assert sum(int(batch["valid"].sum()) for batch in loader) == CHIPS // 4
+                requests += len(asked)
+                read += sum(n for _, _, n in asked)
+    assert requests <= CHIPS // 8 + ends + 4 * opening
+    assert read <= 1.2 * size + 4 * opening * (64 << 10) + ends * 8 * size // CHIPS

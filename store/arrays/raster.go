@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/store"
 )
 
@@ -52,7 +53,7 @@ func newStack(list []*Images) (*Raster, error) {
 			return nil, nil
 		}
 		for axis := range sides { // each chunk of the grid lies in one chunk of each array
-			sides[axis] = gcd(sides[axis], images.a.Chunks[images.dim[axisY+axis]])
+			sides[axis] = num.Common(sides[axis], images.a.Chunks[images.dim[axisY+axis]])
 		}
 		stack.names = append(stack.names, path.Base(images.a.Path))
 		nodata = append(nodata, images.nodata)
@@ -60,14 +61,6 @@ func newStack(list []*Images) (*Raster, error) {
 	index.ChunkH, index.ChunkW = int(min(sides[0], int64(index.Height))), int(min(sides[1], int64(index.Width)))
 	index.Bands, index.ChunkB, index.Physical = len(list), 1, chunk.Linears(physical)
 	return stack, index.SetEachNoData(nodata)
-}
-
-// gcd returns the greatest common divisor of two numbers that are not negative.
-func gcd(a, b int64) int64 {
-	for a != 0 {
-		a, b = b%a, a
-	}
-	return b
 }
 
 // Len returns the number of images.

@@ -170,17 +170,18 @@ class TileWindow(Argument):
 class Blocks(Argument):
     """An order for chunks that hold many samples: each is read and decoded once an epoch.
 
-    Blocks of rows that follow each other are shuffled, and the samples of the blocks of a pool are
-    shuffled together. Every sample comes once an epoch, and a run resumes exactly, as with a
-    shuffle of all. Batches of B samples, of rows that are sorted by a class, have means whose
-    variance is about 1 + (B - 1)/pool times the variance after a shuffle of all.
+    Blocks of rows that follow each other are shuffled, each row of a batch has blocks of its own,
+    and the samples of some of them are shuffled together. Every sample comes once an epoch, a run
+    resumes exactly, with any number of ranks, and batches are as varied as after a shuffle of all.
+    A rank reads no block of another.
 
     Attributes:
         rows: the number of rows of a block. Default: as many as a chunk of an array holds; of files
             and containers, as many as have 4 MiB of samples.
-        pool: the number of blocks that are shuffled together. Default: eight for each sample of a
-            global batch. Its decoded chunks should fit into the memory of the engine; the log says
-            if they do not.
+        pool: the number of blocks that a batch is drawn from, best a multiple of the batch size:
+            rows of a batch share blocks if it is less. Default: eight for each sample of a global
+            batch. Its decoded chunks should fit into the memory of the engines; the log says if
+            they do not.
     """
 
     rows: int | None = None
