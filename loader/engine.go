@@ -1,11 +1,9 @@
 package loader
 
 import (
-	"cmp"
 	"container/list"
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -35,8 +33,10 @@ type Engine struct {
 	plan    *shuffle.Plan
 	samples int64 // N, the samples of an epoch
 	memory  *batchPool
-	tiles   *pixels.TileCache  // nil if windows share no decoded chunks
-	recoded *pixels.Recoded    // nil without Options.Recode
+	tiles   *pixels.TileCache // nil if windows share no decoded chunks
+	recoded *pixels.Recoded   // nil without Options.Recode
+	marking sync.Mutex        // guards marks, of Options.VerifyContents
+	marks   string
 	spans   *blockSpans        // nil unless blocks of remote files are read
 	toPlan  chan plannedTicket // tickets whose chunks tiles are told about; nil for windows drawn tile by tile
 	ahead   *lookahead         // says to Options.Disk what is read next; nil if that would change nothing
@@ -323,21 +323,6 @@ func (e *Engine) Fingerprint() string {
 		_, _ = hasher.WriteString(d.table.Fingerprint + "\n")
 	}
 	return hasher.Hex()
-}
-
-// Marks returns what marks the contents of the files, which the fingerprint lacks: "etag:" or "mtime:" and a text that
-// is equal for equal marks, or "" if some source has neither.
-func (e *Engine) Marks() string {
-	var all []string
-	kind := ""
-	for _, d := range e.sets {
-		tableKind, marks, _ := strings.Cut(d.table.Marks, ":")
-		if kind = cmp.Or(kind, tableKind); tableKind == "" || tableKind != kind {
-			return ""
-		}
-		all = append(all, marks)
-	}
-	return kind + ":" + strings.Join(all, ",")
 }
 
 // Plan returns the plan of the order, which says what stands at each position. SourceInfo.Datasets

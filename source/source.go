@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -80,6 +81,18 @@ func ModTime(r Reader) time.Time {
 		return t.ModTime()
 	}
 	return time.Time{}
+}
+
+// Marks returns what marks the contents of a reader's object: "etag:" and its entity tag, or "mtime:" and when it was
+// modified, in nanoseconds since 1970; "" if it says neither.
+func Marks(r Reader) string {
+	if tag := ETag(r); tag != "" {
+		return "etag:" + tag
+	}
+	if changed := ModTime(r); !changed.IsZero() {
+		return "mtime:" + strconv.FormatInt(changed.UnixNano(), 10)
+	}
+	return ""
 }
 
 // Gapped is a Reader that knows which gap between two ranges is cheaper to read than to skip with

@@ -366,15 +366,18 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	return err
 }
 
-// compare refuses a server whose files have other entity tags than the files of the first server. Times that differ are
-// logged once: they do for copies of a file on several hosts, and for a file that was replaced.
+// compare refuses a server whose files have other entity tags or contents than those of the first server. Times that
+// differ are logged once: they do for copies of a file on several hosts, and for a file that was replaced.
 func (r *Run) compare(p *peer, d *chaskiv1.DescribeReply) error {
 	kind, _, _ := strings.Cut(r.marks, ":")
 	if d.GetMarks() == r.marks || kind == "" || !strings.HasPrefix(d.GetMarks(), kind+":") {
 		return nil
 	}
-	if kind == "etag" {
+	switch kind {
+	case "etag":
 		return fmt.Errorf("%w: files of equal names and sizes have other entity tags", ErrChanged)
+	case "bytes":
+		return fmt.Errorf("%w: samples of equal names have other tensors", ErrChanged)
 	}
 	r.otherTimes.Do(func() {
 		r.client.options.Logger.Warn("files of equal names and sizes have other times at servers: their pixels may "+

@@ -393,8 +393,8 @@ func TestServersOfOtherData(t *testing.T) {
 	t.Errorf("%v, want one that says %q", err, told)
 }
 
-// TestServersOfOtherContents: of files with equal names and sizes, other entity tags are refused, and other times are
-// logged once. Marks that cannot be compared are neither.
+// TestServersOfOtherContents: of files with equal names and sizes, other entity tags and tensors are refused, and other
+// times are logged once. Marks that cannot be compared are neither.
 func TestServersOfOtherContents(t *testing.T) {
 	for _, c := range []struct {
 		marks   [3]string
@@ -403,6 +403,7 @@ func TestServersOfOtherContents(t *testing.T) {
 	}{
 		{[3]string{"etag:a", "etag:a", "etag:a"}, false, 0},
 		{[3]string{"etag:a", "etag:a", "etag:b"}, true, 0},
+		{[3]string{"bytes:a", "bytes:a", "bytes:b"}, true, 0},
 		{[3]string{"mtime:a", "mtime:b", "mtime:c"}, false, 1},
 		{[3]string{"etag:a", "", "mtime:b"}, false, 0},
 	} {

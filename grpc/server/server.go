@@ -308,8 +308,12 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 		// As for all ranks together, since they may share this engine.
 		reply.Prefetch = uint32(ahead.Prefetch(1))
 	}
-	if marked, ok := entry.engine.(interface{ Marks() string }); ok {
-		reply.Marks = marked.Marks()
+	if marked, ok := entry.engine.(interface {
+		Marks(ctx context.Context) (string, error)
+	}); ok {
+		if reply.Marks, err = marked.Marks(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if s, ok := entry.engine.(interface{ State() steps.State }); ok {
 		reply.Run = []byte(s.State().Run)

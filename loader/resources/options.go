@@ -53,6 +53,9 @@ type Options struct {
 	// the machine's memory or a quarter of Budget, and what others need they give back. Chunks for which memory has
 	// no room go to Disk.
 	Recode bool
+	// VerifyContents marks contents by the tensors of some samples, in place of entity tags and times: see
+	// Engine.Marks.
+	VerifyContents bool
 	// Roots are the directories in which local files must lie. nil allows every file, an empty list
 	// none.
 	Roots []string

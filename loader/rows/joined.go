@@ -65,8 +65,10 @@ func (j *Joined) hasAny(field int, rows []uint32) bool {
 // table returns the datasets as one table.
 func (j *Joined) table() *Table {
 	hasher := digest.New()
-	for _, t := range j.tables {
+	marks := make([]string, len(j.tables))
+	for i, t := range j.tables {
 		_, _ = hasher.WriteString(t.Fingerprint + "\n")
+		marks[i] = t.Marks
 	}
 	fields := make([]Field, len(j.fields))
 	for i, columns := range j.fields {
@@ -77,7 +79,7 @@ func (j *Joined) table() *Table {
 	}
 	return &Table{
 		N: j.begins[len(j.tables)], Fields: fields, Fingerprint: hasher.Hex(), Column: j.column, ScanIDs: j.scanIDs,
-		Close: j.close, Joined: j,
+		Close: j.close, Joined: j, Marks: JoinMarks(marks),
 		ID: func(ctx context.Context, row int64) (string, error) {
 			k, r := j.Dataset(row)
 			return j.tables[k].ID(ctx, r)

@@ -187,6 +187,7 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 	}
 	table.showBands(from, o.Opener)
+	table.mark(ctx, o.Opener, src.Source)
 	return table, nil
 }
 

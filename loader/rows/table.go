@@ -28,7 +28,7 @@ type Table struct {
 	Fields []Field
 	// Fingerprint is a hash of the ids and sizes of the samples. A state resumes only where it is the same.
 	Fingerprint string
-	// Marks are what catalog.Table.Marks returns, or "".
+	// Marks are what marks the contents of the files: see catalog.Table.Marks and source.Marks.
 	Marks string
 	// ID returns the id of a sample, for errors and reports.
 	ID func(ctx context.Context, row int64) (string, error)

@@ -521,11 +521,7 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 	if err != nil {
 		return err
 	}
-	if tag, changed := source.ETag(file), source.ModTime(file); tag != "" {
-		t.marks = "etag:" + tag
-	} else if !changed.IsZero() {
-		t.marks = fmt.Sprintf("mtime:%d", changed.UnixNano())
-	}
+	t.marks = source.Marks(file)
 	tab, err := columns.OpenParquet(ctx, file, t.pageCache)
 	if err != nil {
 		_ = file.Close()

@@ -346,8 +346,9 @@ type DescribeReply struct {
 	Pipe []byte `protobuf:"bytes,13,opt,name=pipe,proto3" json:"pipe,omitempty"`
 	// How many batches a client does well to request ahead; 0: the server does not say.
 	Prefetch uint32 `protobuf:"varint,14,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
-	// What marks the contents of the files, which the fingerprint lacks: "etag:" and a text of their entity tags, or "mtime:"
-	// and one of when they were changed, equal for equal marks. Empty if it is not known.
+	// What marks the contents, which the fingerprint lacks: "etag:" and a text of the entity tags of files, "mtime:" and
+	// one of when they were changed, or "bytes:" and one of the tensors of some samples, equal for equal marks.
+	// Empty if it is not known.
 	Marks         string `protobuf:"bytes,15,opt,name=marks,proto3" json:"marks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -37,6 +37,7 @@ type serveFlags struct {
 	requester bool // pays for requests to S3
 	engine    flags.Engine
 	upstream  bool
+	contents  bool // --verify-contents
 	noShared  bool
 	sql       tables.QueryLimits
 	metrics   string
@@ -91,6 +92,7 @@ func (f *serveFlags) add(fl *pflag.FlagSet) {
 	console.CountVar(fl, &f.MaxClientOpenings, "max-client-openings", 0, 0)
 	console.CountVar(fl, &f.ClientRate, "client-rate", 0, 0)
 	console.Var(fl, &f.delay, "drain-delay", 0)
+	console.Var(fl, &f.contents, "verify-contents", false)
 	console.ChoiceVar(fl, &f.logLevel, "log-level", "info", "debug", "info", "warn", "error")
 }
 
@@ -171,7 +173,7 @@ func (f *serveFlags) runHeld(ctx context.Context, h *holderSet, level slog.Level
 	options := f.serverOptions(env, level, log)
 	options.Loader = engine
 	options.Loader.Opener, options.Metrics, options.Cache = opener, registry, folder
-	options.Loader.Disk = env.Cache
+	options.Loader.Disk, options.Loader.VerifyContents = env.Cache, f.contents
 	listener, addr, err := listen(ctx, f.listen)
 	if err != nil {
 		return err
