@@ -1,5 +1,5 @@
 #!/bin/sh
-# A command in 200 shards as an array of Slurm. The output is on a file system that all nodes share.
+# A command in 200 shards as an array of Slurm. The output is in a store, or on a file system that all nodes share.
 #
 #   sbatch slurm.sh
 #   chaski stats --merge 200 -o /shared/stats.json s3://bucket/train.parquet # once all are done

@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -237,6 +237,54 @@ class Broken(Held):
         future = super().submit(fn, *args, **kwargs)
         future.set_exception(BrokenProcessPool())
         return future
+
+
+def test_workers_that_die_faster_than_they_start(binary: str, stats: list[str | Path]) -> None:
+    """Passes in which all workers die are no end while the patience lasts."""
+    pools: list[Executor] = [*(Broken() for _ in range(5)), Listed()]
+    jobs.run(stats, SHARDS, lambda: pools.pop(0), retries=0, patience=8)
+    check(binary, stats)
+    with pytest.raises(EngineError, match="lose their workers"):
+        jobs.run([*stats, "--bins", "7"], SHARDS, Broken, retries=1, patience=0.1)
+
+
+class Alone(Held):
+    """An executor of Dask without workers, which may come back."""
+
+    class _client:  # noqa: N801 # as Dask calls it
+        workers: ClassVar[dict[str, int]] = {}
+
+        @classmethod
+        def scheduler_info(cls) -> dict[str, dict[str, int]]:
+            return {"workers": cls.workers}
+
+
+def test_no_workers(stats: list[str | Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_ALONE", 0.1)
+    monkeypatch.setattr(jobs, "_LOOK", 0.1)
+    with pytest.raises(EngineError, match="lose their workers"):
+        jobs.run(stats, SHARDS, Alone(), patience=0.5)
+
+
+def test_shards_of_another_framework(binary: str, stats: list[str | Path]) -> None:
+    for number in range(SHARDS):
+        jobs.shard(stats, number, SHARDS)
+    jobs.merge(stats, SHARDS)
+    check(binary, stats)
+    with pytest.raises(ValueError, match="shards is 2: it must be an int of at least 3"):
+        jobs.shard(stats, 2, 2)
+
+
+def test_spark(binary: str, stats: list[str | Path]) -> None:
+    sql = pytest.importorskip("pyspark.sql")
+    spark = sql.SparkSession.builder.master("local[2]").getOrCreate()
+    try:
+        numbers = spark.sparkContext.parallelize(range(SHARDS), SHARDS)
+        numbers.foreach(lambda number: jobs.shard(stats, number, SHARDS))
+    finally:
+        spark.stop()
+    jobs.merge(stats, SHARDS)
+    check(binary, stats)
 
 
 class Listed(Held):

@@ -162,6 +162,22 @@ func (b *backend) Put(ctx context.Context, uri string, body io.Reader, fresh boo
 	return nil
 }
 
+// Remove implements remote.Putter.
+func (b *backend) Remove(ctx context.Context, uri string) error {
+	name, key := split(uri)
+	if key == "" {
+		return remote.Fail(remote.Refused, errors.New("the URI has no object"))
+	}
+	bucket, err := b.bucket(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := bucket.Delete(ctx, key); err != nil {
+		return b.failure(err)
+	}
+	return nil
+}
+
 // failure classifies an error of a driver. What it returns has neither the key nor a URL, which may contain a
 // signature.
 func (b *backend) failure(err error) error {

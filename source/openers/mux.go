@@ -129,19 +129,37 @@ func (m *Mux) Names(ctx context.Context, folder string) ([]string, error) {
 
 // Put implements source.Putter. Local files are not written here.
 func (m *Mux) Put(ctx context.Context, uri string, body io.ReadSeeker, fresh bool) error {
-	parsed, err := source.Parse(uri)
+	ctx, putter, name, err := m.putter(ctx, uri)
 	if err != nil {
 		return err
+	}
+	return putter.Put(ctx, name, body, fresh)
+}
+
+// Remove implements source.Putter. Local files are not removed here.
+func (m *Mux) Remove(ctx context.Context, uri string) error {
+	ctx, putter, name, err := m.putter(ctx, uri)
+	if err != nil {
+		return err
+	}
+	return putter.Remove(ctx, name)
+}
+
+// putter returns what writes an object, and its name there.
+func (m *Mux) putter(ctx context.Context, uri string) (context.Context, source.Putter, string, error) {
+	parsed, err := source.Parse(uri)
+	if err != nil {
+		return nil, nil, "", err
 	}
 	ctx, opener, err := m.route(ctx, parsed)
 	if err != nil {
-		return err
+		return nil, nil, "", err
 	}
 	putter, ok := opener.(source.Putter)
 	if !ok || parsed.Part != nil || !parsed.Remote() {
-		return fault.WithFile(fault.New(fault.Unsupported, "URI", "what it names is only read"), uri)
+		return nil, nil, "", fault.WithFile(fault.New(fault.Unsupported, "URI", "what it names is only read"), uri)
 	}
-	return putter.Put(ctx, parsed.Name, body, fresh)
+	return ctx, putter, parsed.Name, nil
 }
 
 // Close closes the openers that have a Close method.

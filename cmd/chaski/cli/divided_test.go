@@ -177,7 +177,6 @@ func TestShardMistakes(t *testing.T) {
 	}{
 		{2, "need --format parquet", []string{"index", "-o", "x.hex", "--shard", "0/2", "a.tif"}},
 		{2, `-o is "-"`, []string{"stats", "--shard", "0/2", dir}},
-		{2, `-o is "s3://bucket/x.json"`, []string{"stats", "-o", "s3://bucket/x.json", "--shard", "0/2", dir}},
 		{2, "need --overwrite", []string{"convert", "-o", "x/", "--shard", "0/2", dir}},
 		{2, "writes one", []string{"convert", "-o", "x", "--to", "rumi3", "--stack", "--merge", "2", dir}},
 		{2, "not for --pairs", []string{"verify", "-o", "x", "--pairs", "--merge", "2", dir}},

@@ -69,6 +69,30 @@ func TestOutputsInStores(t *testing.T) {
 		if got, err := read("s3://bucket/far/" + name); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s has %d bytes, want %d: %v", name, len(got), len(want), err)
 		}
+		// Shards, each on a host of its own, and the merge have the bucket alone in common.
+		divided := append(c.args, "-o", "s3://bucket/shards/"+c.out)
+		if c.args[0] == "convert" {
+			divided = append(divided, "--overwrite")
+		}
+		for _, step := range [][]string{{"--shard", "1/2"}, {"--shard", "0/2"}, {"--merge", "2"}, {"--merge", "2"}} {
+			if r := run(append(append(divided, step...), "in")...); r.code != 0 {
+				t.Fatalf("%s %v: %+v", c.out, step, r)
+			}
+		}
+		if got, err := read("s3://bucket/shards/" + name); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s of shards has %d bytes, want %d: %v", name, len(got), len(want), err)
+		}
+	}
+	files := open.NewOpener(false, nil, false)
+	defer files.Close()
+	err := files.List(t.Context(), "s3://bucket/shards", func(e source.Entry) error {
+		if strings.Contains(e.Path, ".part-") {
+			t.Errorf("%s is left", e.Path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	store.Answer(nil)
 	// What is there is replaced by request only.
@@ -85,7 +109,8 @@ func TestOutputsInStores(t *testing.T) {
 		{"convert", "-o", "hf://datasets/a/b@main/", "in"},
 		{"pack", "-o", "s3://bucket/p.tacozip", "in"},
 		{"index", "--resume", "-o", "s3://bucket/c.parquet", "in"},
-		{"stats", "--shard", "0/2", "-o", "s3://bucket/s.json", "in"},
+		{"stats", "--shard", "0/2", "-o", "http://127.0.0.1:9/s.json", "in"},
+		{"stats", "--merge", "2", "-o", "s3://bucket/s.json", "in"},
 	} {
 		if r := run(args...); r.code == 0 {
 			t.Errorf("%q: %+v", args, r)

@@ -15,6 +15,7 @@ interrupted run is simply started again.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
@@ -23,13 +24,15 @@ from typing import Any
 from chaski._command import Done, check, failed, message, run_line
 from chaski.errors import OF_FILES, EngineError
 
-__all__ = ["run"]
+__all__ = ["merge", "run", "shard"]
 
 # How many shards an executor has at the same time: enough for a thousand workers, and few enough
 # that 100,000 shards do not fill the memory of a scheduler.
 _AHEAD = 4096
 _LOOK = 1.0
 """Seconds between two looks at the running shards: little beside the minutes of a shard."""
+_ALONE = 60.0
+"""Seconds without a worker until shards count as lost: a machine in a cloud starts in as many."""
 
 
 def run(
@@ -39,6 +42,7 @@ def run(
     *,
     workers: int = 0,
     retries: int = 2,
+    patience: float = 300,
 ) -> list[str]:
     """Does a command in shards, and merges their parts into its output.
 
@@ -54,6 +58,9 @@ def run(
             as the worker's machine has processors.
         retries: How often a shard is tried again whose worker was lost, or which failed for
             another reason than a fault of a file.
+        patience: How many seconds to go on while workers die, or there are none, and no shard is
+            done. It is not for a pool of `concurrent.futures` that is given, since that stays
+            broken.
 
     Returns:
         What the command says about its output, a line each, such as the files that it left out.
@@ -62,34 +69,88 @@ def run(
         Error: A shard failed, after all others were done, or the merge did: of the kind that the
             command says, as NotFoundError, or else an EngineError.
     """
-    if isinstance(command, str) or not command:
-        raise ValueError(f'command is {command!r}: it must be a list of words, as ["index", ...]')
-    for name, n, least in ("shards", shards, 1), ("workers", workers, 0), ("retries", retries, 0):
-        if not isinstance(n, int) or n < least:
-            raise ValueError(f"{name} is {n!r}: it must be an int of at least {least}")
+    line = _line(command)
+    _check(shards=(shards, 1), workers=(workers, 0), retries=(retries, 0))
     make = _maker(executor)
+    if isinstance(executor, Executor) and not hasattr(executor, "_client"):
+        patience = 0  # a pool that broke stays so
     if executor is None:
         workers = workers or 1
-    line = [os.path.expanduser(os.fspath(word)) for word in command]
     if workers:
         line.insert(1, f"--workers={workers}")
     todo = list(range(shards))
     faults: list[tuple[int, Done]] = []
-    idle = 0  # passes in a row in which no shard was done
+    idle, since = 0, time.monotonic()  # passes in a row in which no shard was done
     while todo:
         with make() as pool:
             lost = _one_pass(pool, todo, (shards, line, retries), faults)
-        idle = idle + 1 if len(lost) == len(todo) else 0
-        todo = lost
-        if todo and idle > retries:
+        if len(lost) < len(todo):
+            idle, since = 0, time.monotonic()
+        elif (idle := idle + 1) > retries and time.monotonic() - since >= patience:
             raise EngineError(f"{len(todo)} shards lose their workers; the first is {min(todo)}")
+        elif idle > 1:  # workers die faster than they start
+            time.sleep(min(2.0**idle, patience / 8))
+        todo = lost
     if faults:
         shard, out = faults[0]
         why = f"{len(faults)} shards failed; the first: shard {shard}: {message(out)}"
         raise failed(why, out.fault)
-    out = run_line([line[0], f"--merge={shards}", *line[1:]])
-    check(out, {})
+    return merge(line, shards)
+
+
+def shard(command: Sequence[str | os.PathLike[str]], number: int, shards: int) -> None:
+    """Does one shard of a command, which ends at once if its part is there.
+
+    It is for frameworks that spread work in their own way. `merge` then writes the output.
+
+    Args:
+        command: The words of the command, as for `run`.
+        number: The number of the shard, from 0 on.
+        shards: How many shards there are.
+
+    Raises:
+        Error: The shard failed, of the kind that the command says, or else an EngineError.
+    """
+    _check(number=(number, 0), shards=(shards, number + 1))
+    _part(_line(command), f"--shard={number}/{shards}")
+
+
+def merge(command: Sequence[str | os.PathLike[str]], shards: int) -> list[str]:
+    """Merges the parts of all shards of a command into its output.
+
+    Args:
+        command: The words of the command, as for `run`.
+        shards: How many shards there are.
+
+    Returns:
+        What the command says about its output, a line each.
+
+    Raises:
+        Error: A part is missing or of other inputs, or the output cannot be written.
+    """
+    _check(shards=(shards, 1))
+    out = _part(_line(command), f"--merge={shards}")
     return [said.removeprefix("chaski: ") for said in out.stderr.splitlines()]
+
+
+def _part(line: list[str], flag: str) -> Done:
+    """Runs a command with a flag, and raises its error."""
+    out = run_line([line[0], flag, *line[1:]])
+    check(out, {})
+    return out
+
+
+def _line(command: Sequence[str | os.PathLike[str]]) -> list[str]:
+    if isinstance(command, str) or not command:
+        raise ValueError(f'command is {command!r}: it must be a list of words, as ["index", ...]')
+    return [os.path.expanduser(os.fspath(word)) for word in command]
+
+
+def _check(**numbers: tuple[int, int]) -> None:
+    """Checks numbers, each with the least that it may be."""
+    for name, (n, least) in numbers.items():
+        if not isinstance(n, int) or n < least:
+            raise ValueError(f"{name} is {n!r}: it must be an int of at least {least}")
 
 
 def _maker(
@@ -115,6 +176,7 @@ def _one_pass(
     """Does shards once, adds to faults those that could not be done, and returns the lost ones."""
     left, lost = list(reversed(todo)), []
     running: dict[Future[Done | None], int] = {}
+    seen = time.monotonic()
     try:
         while left or running:
             while left and len(running) < _AHEAD:
@@ -127,6 +189,11 @@ def _one_pass(
                 left.pop()
             # wait stays blocked when a shut-down executor cancels its futures, so it has a timeout.
             wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
+            if _has_workers(pool):
+                seen = time.monotonic()
+            elif time.monotonic() - seen > _ALONE:
+                lost += [*left, *running.values()]
+                return lost
             for future in [f for f in running if f.done()]:
                 shard = running.pop(future)
                 out = None if future.cancelled() or future.exception() else future.result()
@@ -140,6 +207,12 @@ def _one_pass(
     # Shards that ran when a pool lost a worker come last: its other workers may still finish them.
     place = {shard: i for i, shard in enumerate(todo)}
     return sorted(lost, key=place.__getitem__, reverse=True)
+
+
+def _has_workers(pool: Executor) -> bool:
+    """Reports whether an executor of Dask has workers, which wait for ever for the first one."""
+    client = getattr(pool, "_client", None)
+    return client is None or bool(client.scheduler_info()["workers"])
 
 
 def _shard(shard: int, shards: int, line: list[str], retries: int) -> Done | None:

@@ -244,8 +244,8 @@ func (f *statsFlags) work(env console.Env, sp loader.Spec, in *survey.Inputs, se
 		return shards.Work{}, fault.WithFile(fault.New(fault.NotFound, "dataset", "no samples"),
 			sp.Source)
 	}
-	return shards.Work{Output: f.out, Settings: settings, Inputs: in.Fingerprint, Items: in.Rows, Version: env.Version,
-		Opener: env.Files, Files: func(ctx context.Context, i int64) (files []shards.File, _ error) {
+	return shards.Work{Output: f.out, Settings: settings, Inputs: in.Fingerprint, Items: in.Rows, Env: env,
+		Files: func(ctx context.Context, i int64) (files []shards.File, _ error) {
 			assets, err := in.Assets(ctx, i)
 			for _, asset := range assets {
 				files = append(files, shards.File{Name: asset.URI, ETag: asset.ETag})

@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -128,7 +125,7 @@ func (f *convertFlags) convertAll(ctx context.Context, env console.Env, jobs []f
 // divided does a share of the conversions, or reports what all shares have left out.
 func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []fileConversion) (err error) {
 	work := shards.Work{Output: f.out, Settings: []any{f.o, f.o.MaxChunk, f.steps, f.skipBad}, Items: int64(len(jobs)),
-		Version: env.Version, Opener: env.Files,
+		Env: env,
 		Files: func(_ context.Context, i int64) ([]shards.File, error) {
 			return []shards.File{{Name: jobs[i].src}}, nil
 		}}
@@ -142,13 +139,14 @@ func (f *convertFlags) divided(ctx context.Context, env console.Env, jobs []file
 	if err != nil {
 		return err
 	}
-	if !f.shards.Merging() { // the part lies beside DST, which may be in a folder that is not there yet
+	if !f.shards.Merging() && !source.IsRemote(f.out) {
+		// The part lies beside DST, which may be in a folder that is not there yet.
 		above := pathname.Dir(pathname.Trim(f.out))
 		if err := durable.MkdirAll(above); err != nil {
 			return console.FileError(above, err)
 		}
 	}
-	work.Check = func(ctx context.Context, p *shards.Part) error { return stillThere(ctx, p, jobs) }
+	work.Check = func(ctx context.Context, p *shards.Part) error { return stillThere(ctx, env, p, jobs) }
 	return f.shards.Do(ctx, work, func(s shards.Share, _ io.Writer) (any, error) {
 		return f.convertAll(ctx, env, jobs[s.First:s.First+s.Count])
 	}, func(parts iter.Seq2[*shards.Part, error]) error {
@@ -175,21 +173,20 @@ func convertedBy(p *shards.Part) ([]converted, error) {
 
 // stillThere returns an error if a file that a shard wrote is gone: its part lies beside DST, and somebody who removes
 // DST may leave the part.
-func stillThere(ctx context.Context, p *shards.Part, jobs []fileConversion) error {
+func stillThere(ctx context.Context, env console.Env, p *shards.Part, jobs []fileConversion) error {
 	results, err := convertedBy(p)
 	if err != nil {
 		return err
 	}
 	// Several go on at a time, since a network file system answers them together.
 	const atOnce = 16
-	return each.Of(ctx, p.Count, atOnce, func(_ context.Context, i int64) error {
-		dst := jobs[p.First+i].dst
+	return each.Of(ctx, p.Count, atOnce, func(ctx context.Context, i int64) error {
 		if results[i].Error != "" {
 			return nil
 		}
-		_, err := os.Stat(dst)
-		if errors.Is(err, fs.ErrNotExist) {
-			return fault.New(fault.NotFound, "part", "%s, which it tells of, is not there", dst)
+		err := env.Exists(ctx, jobs[p.First+i].dst)
+		if fault.KindOf(err) == fault.NotFound {
+			return fault.New(fault.NotFound, "part", "%s, which it tells of, is not there", jobs[p.First+i].dst)
 		}
 		return err
 	})

@@ -210,7 +210,7 @@ func (f *indexFlags) divided(ctx context.Context, env console.Env, paths []strin
 	defer func() { err = errors.Join(err, list.Close()) }()
 	work := shards.Work{Output: f.out, Inputs: list.Hash(), Items: int64(list.Len()),
 		Settings: []any{f.fields, f.options.Absolute, f.skipBad, f.options.MaxChunk},
-		Version:  env.Version, Opener: env.Files,
+		Env:      env,
 		Files: func(_ context.Context, i int64) (files []shards.File, _ error) {
 			for path, etag := range list.Files(int(i)) {
 				files = append(files, shards.File{Name: path, ETag: etag})

@@ -86,7 +86,7 @@ func (f *verifyFlags) divided(ctx context.Context, env console.Env, paths []stri
 		return err
 	}
 	work := shards.Work{Output: f.out, Settings: []any{o.Pixels, o.MaxFaults, o.MaxChunk}, Items: int64(len(files)),
-		Version: env.Version, Opener: env.Files,
+		Env: env,
 		Files: func(_ context.Context, i int64) ([]shards.File, error) {
 			return []shards.File{{Name: files[i].Path}}, nil
 		}}

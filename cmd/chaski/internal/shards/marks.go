@@ -39,7 +39,7 @@ type marker struct {
 }
 
 func newMarker(w *Work) *marker {
-	return &marker{w.Opener, w.Files, lru.New[string, uint64](keptMarks)}
+	return &marker{w.Env.Files, w.Files, lru.New[string, uint64](keptMarks)}
 }
 
 // share returns a mark of each input of a share: a hash of the sizes of its files and when they were modified, and of
@@ -123,7 +123,7 @@ func (m *marker) look(ctx context.Context, name string) (uint64, error) {
 	sum := digest.New()
 	switch {
 	case err != nil:
-		sum.Record([]byte("none"))
+		return noFile, nil
 	case info.IsDir(): // a store of many files
 		err = filepath.WalkDir(file, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
@@ -155,7 +155,10 @@ func addInfo(sum digest.Digest, info fs.FileInfo) {
 	sum.Number(uint64(info.ModTime().UnixNano()))
 }
 
-// object returns the mark of an object of a store.
+// noFile is the mark of a file that cannot be looked at.
+const noFile = 0
+
+// object returns the mark of an object of a store, or of those in a folder.
 func (m *marker) object(ctx context.Context, uri string) (uint64, error) {
 	sum := digest.New()
 	r, err := m.opener.Open(ctx, uri)
@@ -163,8 +166,7 @@ func (m *marker) object(ctx context.Context, uri string) (uint64, error) {
 	case ctx.Err() != nil || source.Unreachable(err):
 		return 0, errors.Join(ctx.Err(), err)
 	case err != nil:
-		sum.Record([]byte("none"))
-		return number(sum), nil
+		return m.folder(ctx, uri)
 	}
 	sum.Number(uint64(r.Size()))
 	sum.Record([]byte(source.ETag(r)))
@@ -172,6 +174,27 @@ func (m *marker) object(ctx context.Context, uri string) (uint64, error) {
 		sum.Number(uint64(source.ModTime(r).UnixNano()))
 	}
 	return number(sum), r.Close()
+}
+
+// folder returns the mark of the objects in a folder of a store, in any order.
+func (m *marker) folder(ctx context.Context, uri string) (uint64, error) {
+	store, ok := m.opener.(source.Lister)
+	if !ok {
+		return noFile, nil
+	}
+	all := uint64(noFile)
+	err := store.List(ctx, uri, func(e source.Entry) error {
+		sum := digest.New()
+		sum.Record([]byte(e.Path))
+		sum.Record([]byte(e.ETag))
+		sum.Number(uint64(e.Size))
+		all += number(sum)
+		return nil
+	})
+	if ctx.Err() != nil || source.Unreachable(err) {
+		return 0, errors.Join(ctx.Err(), err)
+	}
+	return all, nil // a store that lists nothing has no folder
 }
 
 // number returns the first 8 bytes of a hash.

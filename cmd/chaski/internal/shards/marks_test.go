@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
@@ -30,8 +31,8 @@ func TestChangedInputs(t *testing.T) {
 	names := func(_ context.Context, i int64) ([]File, error) {
 		return []File{{Name: file(fmt.Sprint(i))}, {Name: file("store.zarr") + "::array"}}, nil
 	}
-	w := Work{Output: file("out"), Settings: "a", Inputs: "b", Items: 6, Version: "1", Files: names,
-		Opener: &openers.Files{}}
+	w := Work{Output: file("out"), Settings: "a", Inputs: "b", Items: 6, Files: names,
+		Env: console.Env{Version: "1", Files: &openers.Files{}}}
 	shard(t, w, 0, 2)
 	shard(t, w, 1, 2)
 	if shard(t, w, 0, 2) {
@@ -63,7 +64,7 @@ func TestChangedInputs(t *testing.T) {
 		}
 	}
 	other := w
-	other.Version = "2"
+	other.Env.Version = "2"
 	_, err := mergeOf(t, other, 2)
 	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "by chaski") {
 		t.Error(err)
@@ -78,7 +79,7 @@ func TestMergeAgain(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
 	testfile.Write(t, in, []byte("pixels"))
-	w := Work{Output: out, Settings: "a", Inputs: "b", Items: 1, Opener: &openers.Files{},
+	w := Work{Output: out, Settings: "a", Inputs: "b", Items: 1, Env: console.Env{Files: &openers.Files{}},
 		Files: func(context.Context, int64) ([]File, error) { return []File{{Name: in}}, nil }}
 	outcome := "a fault"
 	w.Outcome = &outcome

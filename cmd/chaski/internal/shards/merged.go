@@ -5,11 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"os"
 
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/internal/digest"
-	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 )
 
@@ -33,7 +30,7 @@ func (d *dividedWork) mergedName() string { return d.beside() + ".merged" }
 
 // recordOf returns what a merge of the inputs as they are makes of the output as it is.
 func (d *dividedWork) recordOf(ctx context.Context) (record, error) {
-	made := record{Count: d.count, Items: d.Items, Version: d.Version, Settings: d.settings, Inputs: d.Inputs}
+	made := record{Count: d.count, Items: d.Items, Version: d.version, Settings: d.settings, Inputs: d.Inputs}
 	sum := digest.New()
 	for k := range d.count {
 		marks, err := d.marker.share(ctx, d.share(k, d.count))
@@ -58,27 +55,24 @@ func (d *dividedWork) tellMerged(ctx context.Context) error {
 	if d.Outcome != nil {
 		made.Outcome = *d.Outcome
 	}
-	return console.FileError(d.mergedName(), durable.WriteFile(d.mergedName(), func(file *os.File) error {
+	return d.Env.WriteFile(ctx, d.mergedName(), func(file io.Writer) error {
 		return json.NewEncoder(file).Encode(made)
-	}))
+	})
 }
 
 // merged reports whether the output is there, and is what a merge of the inputs as they are has made.
 func (d *dividedWork) merged(ctx context.Context) bool {
-	file, err := os.Open(d.mergedName())
+	file, closed, err := d.Env.Copy(ctx, d.mergedName())
 	if err != nil {
 		return false
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer closed()
 	var said record
 	if err := json.NewDecoder(io.LimitReader(file, maxRecord)).Decode(&said); err != nil {
 		return false
 	}
-	if _, err := os.Stat(pathname.Trim(d.Output)); err != nil {
-		return false
-	}
 	made, err := d.recordOf(ctx)
-	if made.Outcome = said.Outcome; err != nil || made != said {
+	if made.Outcome = said.Outcome; err != nil || made != said || made.Output == noFile {
 		return false
 	}
 	if d.Outcome != nil {

@@ -7,12 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
 	"iter"
 	"os"
 
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/fault"
 )
 
@@ -59,7 +57,7 @@ func (d *dividedWork) write(ctx context.Context, file io.Writer, s Share,
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(label{Shard: s.Number, Count: d.count, Items: d.Items, Version: d.Version,
+	text, err := json.Marshal(label{Shard: s.Number, Count: d.count, Items: d.Items, Version: d.version,
 		Settings: d.settings, Inputs: d.Inputs,
 		Tally: json.RawMessage(fault.WithoutSecrets(string(told)))}) // which leaves JSON valid
 	if err != nil {
@@ -85,11 +83,11 @@ func (d *dividedWork) write(ctx context.Context, file io.Writer, s Share,
 
 // open opens the part of a share. A part that is missing or damaged is a fault of kind not found; one of other
 // settings is unsupported, and one of other inputs corrupt.
-func (d *dividedWork) open(s Share) (*os.File, *Part, error) {
+func (d *dividedWork) open(ctx context.Context, s Share) (part *Part, closed func(), err error) {
 	name := d.name(s.Number)
-	file, err := os.Open(name)
+	file, closed, err := d.Env.Copy(ctx, name)
 	if err != nil {
-		return nil, nil, console.FileError(name, err)
+		return nil, nil, err
 	}
 	l, part, err := parse(file)
 	if err == nil {
@@ -97,20 +95,22 @@ func (d *dividedWork) open(s Share) (*os.File, *Part, error) {
 		err = d.fits(s, l)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fault.WithFile(err, name), file.Close())
+		closed()
+		return nil, nil, fault.WithFile(err, name)
 	}
-	return file, part, nil
+	return part, closed, nil
 }
 
 // check reads the part of a share as a whole, and looks for what it tells of.
 func (d *dividedWork) check(ctx context.Context, s Share) error {
-	file, part, err := d.open(s)
+	name := d.name(s.Number)
+	part, closed, err := d.open(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer closed()
 	// An interruption ends reading, since bodies may have gigabytes.
-	defer context.AfterFunc(ctx, func() { file.Close() })()
+	defer context.AfterFunc(ctx, closed)()
 	body, err := part.member.Open()
 	if err == nil {
 		_, err = io.Copy(io.Discard, body)
@@ -119,14 +119,14 @@ func (d *dividedWork) check(ctx context.Context, s Share) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return fault.WithFile(damaged("its body: %v", err), file.Name())
+		return fault.WithFile(damaged("its body: %v", err), name)
 	case d.Check != nil && s.Count > 0:
 		err = d.Check(ctx, part)
 	}
 	if err == nil {
 		err = d.unchanged(ctx, part)
 	}
-	return fault.WithFile(err, file.Name())
+	return fault.WithFile(err, name)
 }
 
 // unchanged returns an error if an input of a part is no longer what it was.
@@ -151,9 +151,9 @@ func (d *dividedWork) fits(s Share, l *label) error {
 	switch {
 	case l.Shard != s.Number || l.Count != d.count:
 		return damaged("it is the part of shard %d of %d", l.Shard, l.Count)
-	case l.Version != d.Version:
+	case l.Version != d.version:
 		return fault.New(fault.Unsupported, "part", "it was made by chaski %.80q, and this is %q: do the shard again "+
-			"with this one", l.Version, d.Version)
+			"with this one", l.Version, d.version)
 	case l.Settings != d.settings:
 		return fault.New(fault.Unsupported, "part", "it was made with other flags: do the shard again with these")
 	case l.Inputs != d.Inputs || l.Items != d.Items:

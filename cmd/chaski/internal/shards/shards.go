@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,7 +25,6 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/durable"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -67,8 +65,8 @@ func (f *Flags) Check(fl *pflag.FlagSet, output string) (err error) {
 		err = f.parse()
 	}
 	isPath := output != "" && output != "-" && source.LocalPath(output) == output
-	if err == nil && (!isPath || source.IsRemote(output)) {
-		err = console.Usagef("-o is %q: --%s needs a local output, beside which the parts lie", output, flag)
+	if err == nil && !isPath {
+		err = console.Usagef("-o is %q: --%s needs the name of an output, beside which the parts lie", output, flag)
 	}
 	return err
 }
@@ -97,10 +95,10 @@ type Work struct {
 	Settings any    // what all parts must have been made with, as JSON
 	Inputs   string // a hash of the inputs, which all parts must have been made of
 	Items    int64  // the number of inputs
-	Version  string // of the command, which all parts must have been made by
-	// Files and Opener, if set, tell whether inputs are still what a part was made of.
-	Files  Files
-	Opener source.Opener
+	// Env writes, reads and removes parts. All must have been made by its version of the command.
+	Env console.Env
+	// Files, if set, tell whether inputs are still what a part was made of.
+	Files Files
 	// Outcome, if set, is what the caller tells of the output beside it. A merge that is run again sets it to what it
 	// was.
 	Outcome *string
@@ -156,15 +154,15 @@ func (w *Work) divided(count int) (*dividedWork, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(settings)
-	made := &dividedWork{*w, count, hex.EncodeToString(sum[:]), newMarker(w)}
-	made.Version, _, _ = strings.Cut(w.Version, ", go") // machines of one job may differ
-	return made, nil
+	version, _, _ := strings.Cut(w.Env.Version, ", go") // machines of one job may differ
+	return &dividedWork{*w, count, version, hex.EncodeToString(sum[:]), newMarker(w)}, nil
 }
 
 // dividedWork is work in a number of shards.
 type dividedWork struct {
 	Work
 	count    int
+	version  string
 	settings string // a hash
 	marker   *marker
 }
@@ -173,7 +171,11 @@ type dividedWork struct {
 // end.
 func (d *dividedWork) beside() string {
 	output := pathname.Trim(d.Output)
-	if base := filepath.Base(output); base == "." || base == ".." || output == "" {
+	base := filepath.Base(output)
+	if _, below, remote := strings.Cut(output, "://"); remote && !strings.Contains(below, "/") {
+		base = "." // a bucket
+	}
+	if base == "." || base == ".." || output == "" {
 		output = pathname.Join(d.Output, "output")
 	}
 	return output
@@ -190,12 +192,12 @@ func (d *dividedWork) do(ctx context.Context, s Share, write func(Share, io.Writ
 	if d.check(ctx, s) == nil {
 		return nil
 	}
-	if err := console.Writable(name); err != nil {
-		return err // before the share is done
+	if !source.IsRemote(name) {
+		if err := console.Writable(name); err != nil {
+			return err // before the share is done
+		}
 	}
-	return console.FileError(name, durable.WriteFile(name, func(file *os.File) error {
-		return d.write(ctx, file, s, write)
-	}))
+	return d.Env.WriteFile(ctx, name, func(file io.Writer) error { return d.write(ctx, file, s, write) })
 }
 
 // merge checks that all parts are there, hands them to join, and removes them.
@@ -244,8 +246,8 @@ func (d *dividedWork) merge(ctx context.Context, join func(iter.Seq2[*Part, erro
 		return err
 	}
 	for k := range d.count {
-		if err := os.Remove(d.name(k)); err != nil {
-			return console.FileError(d.name(k), err)
+		if err := d.Env.Remove(ctx, d.name(k)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -257,11 +259,11 @@ func (d *dividedWork) with(ctx context.Context, s Share, yield func(*Part, error
 		yield(nil, err)
 		return false
 	}
-	file, part, err := d.open(s)
+	part, closed, err := d.open(ctx, s)
 	if err != nil {
 		yield(nil, err)
 		return false
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer closed()
 	return yield(part, nil)
 }

@@ -197,13 +197,13 @@ func TestFlags(t *testing.T) {
 		{`--shard is ""`, "out", []string{"--shard", ""}},
 		{`--shard is "0/100001"`, "out", []string{"--shard", "0/100001"}},
 		{"--merge is 0", "out", []string{"--merge", "0"}},
-		{`-o is "-": --merge needs a local output`, "-", []string{"--merge", "3"}},
-		{`-o is "s3://b/x": --shard needs a local output`, "s3://b/x", []string{"--shard", "0/3"}},
-		{`-o is "file:///x": --shard needs a local output`, "file:///x", []string{"--shard", "0/3"}},
+		{`-o is "-": --merge needs the name of an output`, "-", []string{"--merge", "3"}},
+		{"", "s3://b/x", []string{"--shard", "0/3"}},
+		{`-o is "file:///x": --shard needs the name of an output`, "file:///x", []string{"--shard", "0/3"}},
 	} {
 		f, err := given(c.output, c.args...)
 		said := fmt.Sprint(err)
-		if c.say == "" && (err != nil || f.Given()) || c.say != "" && !strings.Contains(said, c.say) {
+		if c.say == "" && (err != nil || f.Given() != (c.args != nil)) || c.say != "" && !strings.Contains(said, c.say) {
 			t.Errorf("%q: %v, want %q", c.args, err, c.say)
 		}
 	}
@@ -232,4 +232,21 @@ func FuzzPart(f *testing.F) {
 			t.Errorf("%+v, %v", part, err)
 		}
 	})
+}
+
+// TestNamesOfParts: parts lie beside the output, whether it is a file, a folder, or a bucket.
+func TestNamesOfParts(t *testing.T) {
+	for output, want := range map[string]string{
+		"a.json": "a.json.part-1-of-3", "out/": "out.part-1-of-3", ".": "output.part-1-of-3",
+		"s3://b/k/": "s3://b/k.part-1-of-3", "s3://b/x": "s3://b/x.part-1-of-3",
+		"s3://b/": "s3://b/output.part-1-of-3", "gs://b": "gs://b/output.part-1-of-3",
+	} {
+		divided, err := (&Work{Output: output}).divided(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := divided.name(1); got != want {
+			t.Errorf("%s: %s, want %s", output, got, want)
+		}
+	}
 }
