@@ -171,11 +171,10 @@ type dividedWork struct {
 // end.
 func (d *dividedWork) beside() string {
 	output := pathname.Trim(d.Output)
-	base := filepath.Base(output)
-	if _, below, remote := strings.Cut(output, "://"); remote && !strings.Contains(below, "/") {
-		base = "." // a bucket
+	if _, key, remote := strings.Cut(output, "://"); remote && !strings.Contains(key, "/") {
+		return output + "/output" // it is a bucket
 	}
-	if base == "." || base == ".." || output == "" {
+	if base := filepath.Base(output); base == "." || base == ".." || output == "" {
 		output = pathname.Join(d.Output, "output")
 	}
 	return output

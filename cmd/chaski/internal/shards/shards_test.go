@@ -203,7 +203,8 @@ func TestFlags(t *testing.T) {
 	} {
 		f, err := given(c.output, c.args...)
 		said := fmt.Sprint(err)
-		if c.say == "" && (err != nil || f.Given() != (c.args != nil)) || c.say != "" && !strings.Contains(said, c.say) {
+		fails := c.say == "" && (err != nil || f.Given() != (c.args != nil))
+		if fails || c.say != "" && !strings.Contains(said, c.say) {
 			t.Errorf("%q: %v, want %q", c.args, err, c.say)
 		}
 	}
