@@ -96,6 +96,7 @@ type cells struct {
 	column     string
 	words      bool // values are strings, also if all of them look like numbers
 	optional   bool // no value needs to be there
+	truths     bool // the words True and False are 1 and 0, as the booleans of JSON are
 	n          int
 	exists     bool
 	names      map[string]bool // of the first feature's properties
@@ -268,6 +269,9 @@ func (c *cells) put(kind, text string) (err error) {
 
 // number sets the number of a value, if the text is one.
 func (c *cells) number(pos int, text string) {
+	if is, err := strconv.ParseBool(text); err == nil && c.truths && len(text) > 1 {
+		text = map[bool]string{false: "0", true: "1"}[is]
+	}
 	x, err := strconv.ParseFloat(text, 64)
 	if c.allNumbers = err == nil; err != nil {
 		return

@@ -2,6 +2,7 @@ package vector
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -304,7 +305,7 @@ func (l *labels) coordinates(ctx context.Context, f *form, of record) (texts []s
 	if f.kind.text != nil {
 		text := strings.TrimSpace(textAt(of, f.places[0].name))
 		switch {
-		case text == "" || text == "null":
+		case text == "" || text == "null" || text == "[]":
 			return nil, 0, nil
 		case !deep.MatchString(text):
 			return []string{text}, 1, nil
@@ -430,6 +431,11 @@ func (l *labels) outlineText(text string, more record, image uint32) (form coord
 		form, err = l.geometry(text)
 	case strings.HasPrefix(text, "{"):
 		form, err = l.mask(json.RawMessage(text), image)
+	case namedPoints.MatchString(text):
+		var points []struct{ X, Y json.Number }
+		if err = json.Unmarshal([]byte(text), &points); err == nil {
+			form, err = polygonForm, l.namedPoints(points)
+		}
 	case strings.HasPrefix(text, "[") && !pairs.MatchString(text):
 		form, err = l.outlines(json.RawMessage(text))
 	default:
@@ -446,6 +452,20 @@ func (l *labels) outlineText(text string, more record, image uint32) (form coord
 		err = l.holesText(holes)
 	}
 	return form, err
+}
+
+// namedPoints adds an outline of objects with the members x and y.
+func (l *labels) namedPoints(points []struct{ X, Y json.Number }) error {
+	outline := make([]float64, 0, 2*len(points))
+	for _, p := range points {
+		x, wrong := parseNumber(p.X.String())
+		y, err := parseNumber(p.Y.String())
+		if err = cmp.Or(wrong, err); err != nil {
+			return err
+		}
+		outline = append(outline, x, y)
+	}
+	return l.polygon(outline...)
 }
 
 // holesText adds the holes of the last outline.
@@ -475,6 +495,9 @@ func (l *labels) holesText(text string) error {
 
 // deep is the begin of a list of the outlines of several objects.
 var deep = regexp.MustCompile(`^\[\s*\[\s*\[`)
+
+// namedPoints is the begin of a list of points that are objects.
+var namedPoints = regexp.MustCompile(`^\[\s*\{`)
 
 // isGeometry is the begin of a geometry of GeoJSON.
 var isGeometry = regexp.MustCompile(`^\{\s*"(type|coordinates|geometries)"`)

@@ -101,8 +101,9 @@ type labels struct {
 
 func newLabels(o *Options, format string) *labels {
 	l := &labels{o: o, format: format, ids: map[string]uint32{}}
-	for _, column := range append([]string{o.Column}, o.Columns...) {
+	for i, column := range append([]string{o.Column}, o.Columns...) {
 		l.values = append(l.values, newCells(column))
+		l.values[i].truths = i > 0
 	}
 	return l
 }

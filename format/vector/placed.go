@@ -3,6 +3,7 @@ package vector
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
+	"github.com/chaski-eo/chaski/internal/literal"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
@@ -93,6 +95,7 @@ type header struct {
 	made   map[string]madeColumn
 	words  []string // of a line
 	record record   // of it
+	comma  rune     // between them; 0 for blanks
 }
 
 // madeColumn is a part of the values of a column.
@@ -102,8 +105,14 @@ type madeColumn struct {
 	group int
 }
 
+// toEnd ends the number of a column that has the rest of the line.
+const toEnd = "+"
+
 // isNumber reports whether the name of a column is its number.
-func isNumber(name string) bool { return name != "" && strings.Trim(name, "0123456789") == "" }
+func isNumber(name string) bool {
+	name = strings.TrimSuffix(name, toEnd)
+	return name != "" && strings.Trim(name, "0123456789") == ""
+}
 
 // newHeader returns the columns of a header, or of none, which then have numbers.
 func newHeader(o *Options, names []string) (*header, error) {
@@ -146,7 +155,8 @@ func (h *header) find(name string) (int, bool) {
 	if i, ok := h.at[name]; ok {
 		return i, true
 	}
-	i, err := strconv.Atoi(name)
+	number := strings.TrimSuffix(name, toEnd)
+	i, err := strconv.Atoi(number)
 	return i, err == nil && isNumber(name) && i < parquet.MaxColumns
 }
 
@@ -167,14 +177,27 @@ func (h *header) word(name string) (string, bool) {
 		return "", false
 	}
 	word := strings.TrimSpace(h.words[i])
+	if _, named := h.at[name]; !named && strings.HasSuffix(name, toEnd) {
+		word = strings.TrimSpace(strings.Join(h.words[i:], string(cmp.Or(h.comma, ' '))))
+	}
 	if !isMade {
-		return word, true
+		return asJSON(word), true
 	}
 	parts := made.whole.FindStringSubmatch(word)
 	if parts == nil {
 		return "", false
 	}
 	return parts[made.group], true
+}
+
+// asJSON returns a list or dict that Python wrote as JSON, and other texts as they are.
+func asJSON(text string) string {
+	if (strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{")) && strings.ContainsAny(text, "'(") {
+		if made, ok := literal.JSON(text); ok {
+			return string(made)
+		}
+	}
+	return text
 }
 
 // check refuses columns that a line does not have.
@@ -190,6 +213,9 @@ func (h *header) check(names []string, head []string) error {
 	}
 	return nil
 }
+
+// isValue reports whether a word is a number.
+func isValue(word string) bool { _, err := parseNumber(strings.TrimSpace(word)); return err == nil }
 
 // isRemark reports whether words are a line that has no object: a comment, or a line that begins DOTA's files.
 func isRemark(words []string) bool {
@@ -218,17 +244,23 @@ func (l *labels) readLines(ctx context.Context, r source.Reader, head []byte) er
 	if err != nil {
 		return err
 	}
+	h.comma = comma
 	headed := slices.ContainsFunc(names, func(name string) bool {
 		return !isNumber(name) && h.made[name].from == ""
 	})
+	open := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, toEnd) })
 	width := 0 // of the first line
 	visit := func(words []string) error {
 		if isRemark(words) {
 			return nil
 		}
-		if comma == 0 && width > 0 && len(words) != width { // perhaps a class of several words
+		if comma == 0 && width > 0 && len(words) != width && !open { // perhaps a class of several words
 			return fault.New(fault.Corrupt, "line", "%d words, and the first line has %d: values with blanks need "+
-				"commas, semicolons or tabs between them", len(words), width)
+				"commas, semicolons or tabs between them, or are the rest of the line, which %q is", len(words), width,
+				strconv.Itoa(width-1)+toEnd)
+		}
+		if width == 0 && !headed && h.check(box, words) != nil && !slices.ContainsFunc(words, isValue) {
+			return nil // a heading
 		}
 		if width == 0 {
 			width = len(words)

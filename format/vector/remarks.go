@@ -15,6 +15,7 @@ const (
 	NoOutline    Remark = "objects that are no outlines, such as lines and points, are left out"
 	NoArea       Remark = "boxes without width or height are left out"
 	NoBox        Remark = "objects without coordinates where box says are left out"
+	NoObject     Remark = "values where objects must stand are taken for none"
 	Backwards    Remark = "boxes end before they begin: the order of box is x0 y0 x1 y1"
 	NoImage      Remark = "objects name images that the file does not have, and are left out"
 	Annotators   Remark = "images have annotations of several annotators: the objects of all are taken"

@@ -55,6 +55,7 @@ type spot struct {
 	name string
 	path []string
 	text []byte
+	key  int // the spot is the name of the element around the object that is so deep in its path, from 1; 0: no name
 }
 
 // anyMember stands in a path for a member of any name, and as a place for its name.
@@ -79,7 +80,11 @@ func (l *labels) newTree(ends bool) *tree {
 	l.form = l.form.withHoles()
 	box, values := l.form.names(), slices.Concat(l.o.Columns, l.o.WhereColumns, []string{l.o.Column})
 	object := pathOf(box[0])
+	isName := func(name string) bool { return slices.Contains(values, name) && strings.HasSuffix(name, anyMember) }
 	for i, name := range append(box, l.o.columns()...) {
+		if isName(name) {
+			continue
+		}
 		if n := begins(pathOf(name), object); i < len(box) || n > 0 && slices.Contains(values, name) {
 			object = object[:n]
 		}
@@ -88,6 +93,10 @@ func (l *labels) newTree(ends bool) *tree {
 	for _, name := range append(box, l.o.columns()...) {
 		path := pathOf(name)
 		n := begins(path, object)
+		if isName(name) && len(path) <= len(object) && follows(path, object) {
+			t.in = append(t.in, spot{name: name, key: len(path)})
+			continue
+		}
 		if n == len(object) {
 			t.in = append(t.in, spot{name: name, path: path[n:]})
 			t.numbered = t.numbered || slices.ContainsFunc(path[n:], isNumber)
@@ -248,7 +257,11 @@ func (t *tree) begin(attributes []xml.Attr) error {
 			t.within, t.inside = true, len(t.path)
 			t.count++
 			for i := range t.in {
-				t.in[i].text = nil
+				if s := &t.in[i]; s.key == 0 {
+					s.text = nil
+				} else if s.text = []byte(t.path[len(t.path)-len(t.objects[0])+s.key-1]); !t.ends {
+					s.text, _ = json.Marshal(string(s.text)) // no error: it is a string
+				}
 			}
 		}
 	}
@@ -538,24 +551,29 @@ func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) (e
 }
 
 // quoted reads the value in a string where objects must stand: it holds JSON, as cells of Parquet do that were made by
-// json.dumps. null stands for no object.
+// json.dumps. null stands for no object, and so do other values where Options.Box says what objects are.
 func (t *tree) quoted(ctx context.Context, d *json.Decoder, token json.Token) error {
 	if token == nil {
 		return nil
 	}
-	text, _ := token.(string)
-	inner := json.NewDecoder(strings.NewReader(text))
-	inner.UseNumber()
-	first, err := inner.Token()
-	if _, nested := first.(json.Delim); err == nil && nested {
-		err = t.behind(ctx, inner, first)
-		if _, more := inner.Token(); err == nil && !errors.Is(more, io.EOF) {
-			err = fault.New(fault.Corrupt, "JSON", "a string holds more than one value")
+	if text, _ := token.(string); strings.TrimLeft(text, " \t\r\n[{") != text { // perhaps
+		inner := json.NewDecoder(strings.NewReader(asJSON(text)))
+		inner.UseNumber()
+		first, err := inner.Token()
+		if _, nested := first.(json.Delim); err == nil && nested {
+			err = t.behind(ctx, inner, first)
+			if _, more := inner.Token(); err == nil && !errors.Is(more, io.EOF) {
+				err = fault.New(fault.Corrupt, "JSON", "a string holds more than one value")
+			}
+			return jsonError(inner, err)
 		}
-		return jsonError(inner, err)
 	}
-	return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where an object or a list must stand",
-		fault.Short(fmt.Sprint(token)))
+	if t.form == nil { // the format says what stands there
+		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where an object or a list must stand",
+			fault.Short(fmt.Sprint(token)))
+	}
+	t.remarks.Add(NoObject, token)
+	return nil
 }
 
 // readJSON reads the objects of JSON, or of a value a line.

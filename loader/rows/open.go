@@ -177,7 +177,7 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err != nil {
 		return nil, err
 	}
-	if err := table.split(from); err != nil {
+	if err := table.split(ctx, from); err != nil {
 		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 	}
 	if err := table.scale(ctx, from); err != nil {

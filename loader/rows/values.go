@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/texts"
+	"github.com/chaski-eo/chaski/internal/literal"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -54,17 +56,27 @@ func (s *values) String() string {
 	return fmt.Sprintf("numbers from %s to %s", s.lo.In(s.kind), s.hi.In(s.kind))
 }
 
-// split makes lists of strings of the texts of fields whose strings spec.Field.Split separates.
-func (t *Table) split(fields []spec.Field) error {
+// split makes lists of strings of the texts of fields whose strings spec.Field.Split separates, and of classes whose
+// texts are lists as Python and JSON write them. The first text says it.
+func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 	for i := range fields {
-		separator := fields[i].Split
-		if separator == "" {
-			continue
-		}
-		whole := t.Fields[i]
-		if whole.Kind != catalog.Text {
+		separator, whole := fields[i].Split, t.Fields[i]
+		parts := separated
+		switch {
+		case separator != "" && whole.Kind != catalog.Text:
 			return InField(fields[i].Name, fault.New(fault.Unsupported,
 				"column "+cmp.Or(fields[i].Column, fields[i].Name), "split is for texts, and it holds %ss", whole.Kind))
+		case separator == "" && (fields[i].Kind != spec.ClassField || whole.Kind != catalog.Text):
+			continue
+		case separator == "":
+			first, err := t.firstText(ctx, i)
+			if _, ok := literal.JSON(first); err != nil || !ok || slices.Contains(fields[i].Classes, first) {
+				if err != nil {
+					return InField(fields[i].Name, err)
+				}
+				continue
+			}
+			parts = written
 		}
 		t.Fields[i].Kind = catalog.Text | catalog.List
 		t.Fields[i].Value = func(ctx context.Context, row int64) (catalog.Value, error) {
@@ -72,18 +84,58 @@ func (t *Table) split(fields []spec.Field) error {
 			if err != nil || value.Null {
 				return value, err
 			}
-			parts := bytes.SplitN(value.Text, []byte(separator), texts.MaxList+1)
-			if len(parts) > texts.MaxList {
-				return value, fault.New(fault.Limit, "column", "a text of over %d strings", texts.MaxList)
-			}
-			for _, part := range parts {
+			list, err := parts(value.Text, separator)
+			value.Text, value.List = nil, make([]catalog.Value, 0, len(list)) // an empty list is a list
+			for _, part := range list {
 				if part = bytes.TrimSpace(part); len(part) > 0 {
 					value.List = append(value.List, catalog.Value{Text: part})
 				}
 			}
-			value.Text = nil
-			return value, nil
+			if len(list) > texts.MaxList {
+				err = fault.New(fault.Limit, "column", "a text of over %d strings", texts.MaxList)
+			}
+			return value, err
 		}
 	}
 	return nil
+}
+
+// firstText returns the first text of a field that is not null.
+func (t *Table) firstText(ctx context.Context, field int) (string, error) {
+	for row := range t.N {
+		value, err := t.Fields[field].Value(ctx, row)
+		if err != nil || !value.Null && len(value.Text) > 0 {
+			return string(value.Text), err
+		}
+	}
+	return "", nil
+}
+
+func separated(text []byte, separator string) ([][]byte, error) {
+	return bytes.SplitN(text, []byte(separator), texts.MaxList+1), nil
+}
+
+// written returns the strings and numbers of a list as Python and JSON write it.
+func written(text []byte, _ string) (parts [][]byte, err error) {
+	wrong := fault.New(fault.Corrupt, "column", "%s is no list of strings, as the first text is",
+		fault.Short(string(text)))
+	list, ok := literal.JSON(string(text))
+	var elements []json.RawMessage
+	if !ok || json.Unmarshal(list, &elements) != nil {
+		return nil, wrong
+	}
+	for _, element := range elements {
+		switch element[0] {
+		case '[', '{', 'n':
+			return nil, wrong
+		case '"':
+			var plain string
+			if err := json.Unmarshal(element, &plain); err != nil {
+				return nil, err
+			}
+			element = []byte(plain)
+		}
+		parts = append(parts, element)
+	}
+	return parts, nil
 }

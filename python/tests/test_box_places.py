@@ -316,9 +316,52 @@ def table_of_lists(root: Path) -> Vector:
     )  # fmt: skip
 
 
+def munich(root: Path) -> Vector:
+    """Lines before the objects, and a class of several words behind the last number."""
+    of = lines(lambda c, b: texts(middle(b)) + f" 0 a  {CLASSES[c]}, moving")
+    head = "@bbox\n@of cars\n\n"
+    box = {"cx cy w h": [0, 1, 2, 3]}
+    path = each(root, "samp", lambda objects: "# id\n" + head + of(objects))
+    classes = {"classes": [f"a {c}, moving" for c in CLASSES]}
+    return Vector(path, box=box, column="5+", kind="boxes", **classes)  # type: ignore[arg-type]
+
+
+def airbus(root: Path) -> Vector:
+    """Outlines as Python prints them."""
+    rows = ["id,image_id,geometry,class"]
+    for i, objects in enumerate(OBJECTS):
+        for c, b in objects:
+            v = [int(x) for x in [*corners(b), *b[:2]]]
+            points = list(zip(v[::2], v[1::2], strict=True))
+            rows.append(f'{i},{name(i)}.png,"{points}",{CLASSES[c]}')
+    (root / "airbus.csv").write_text("\n".join(rows))
+    return Vector(
+        root / "airbus.csv", "class", box={"outline": "geometry"}, image="image_id",
+        missing="empty", kind="boxes",
+    )  # fmt: skip
+
+
+def labelbox(root: Path) -> Vector:
+    """Points that are objects, classes that are names of members, and texts in place of objects."""
+    rows = []
+    for i, objects in enumerate(OBJECTS):
+        of: dict[str, Any] = {}
+        for c, b in objects:
+            v = corners(b)
+            points = [{"x": x, "y": y} for x, y in zip(v[::2], v[1::2], strict=True)]
+            of.setdefault(CLASSES[c], []).append({"geometry": points})
+        rows.append({"label": of or "Skip", "file_name": f"{name(i)}.png"})
+    (root / "labelbox.json").write_text(json.dumps(rows))
+    return Vector(
+        root / "labelbox.json", "label.*", box={"outline": "label.*.geometry"},
+        image="file_name", kind="boxes",
+    )  # fmt: skip
+
+
 FORMS = [
-    visdrone, nwpu, ucas, rsod, shares, header, vedai, open_images, wheat, wheat_2020, fair1m,
-    vehicles, cvat, soda, xview, image_folder, nested, by_image, table_of_lists,
+    munich, airbus, labelbox, visdrone, nwpu, ucas, rsod, shares, header, vedai, open_images,
+    wheat, wheat_2020, fair1m, vehicles, cvat, soda, xview, image_folder, nested, by_image,
+    table_of_lists,
 ]  # fmt: skip
 
 
@@ -326,6 +369,8 @@ FORMS = [
 def test_boxes_as_data_sets_have_them(form: Writer, root: Path) -> None:
     vector = form(root)
     out, names = got(root, vector)
+    if form is munich:
+        out = [[(n[2:].removesuffix(", moving"), b) for n, b in o] for o in out]
     want = named(CLASSES) if names else [[(1, b) for _, b in o] for o in OBJECTS]
     assert out == want
 
@@ -401,7 +446,7 @@ def test_json_in_texts_of_cells(root: Path) -> None:
     write([json.dumps(o) for o in of])
     vector = Vector(box={"x y w h": "coco.bbox"}, column="coco.category", kind="boxes")
     assert got(root, vector, Field(column="image"), "t.parquet")[0] == named([0, 1])
-    for text in ('[{"bbox": [1', '[{"bbox": [1, 2, 3, 4]}] []', "many"):
+    for text in ('[{"bbox": [1', '[{"bbox": [1, 2, 3, 4]}] []'):
         write([json.dumps(of[0]), text, "[]"])
         with pytest.raises(chaski.CorruptError, match="JSON"):
             got(root, vector, Field(column="image"), "t.parquet")
@@ -438,6 +483,33 @@ def test_cells_of_the_datasets_csv(root: Path) -> None:
     vector = Vector(box={"x0 y0 x1 y1": "boxes"}, kind="boxes")
     out, _ = got(root, vector, Field(column="file", kind="raster"), "set.csv")
     assert out == [[(1, b) for _, b in o] for o in OBJECTS]
+
+
+def test_columns_of_truths(root: Path) -> None:
+    """The words True and False are 1 and 0 among columns of numbers, and names as classes."""
+    words = {0: "True", 1: "False"}
+    rows = ["file,x,y,w,h,moves"]
+    for i, objects in enumerate(OBJECTS):
+        rows += [f"{name(i)}.png,{texts(sized(b), ',')},{words[c]}" for c, b in objects]
+    (root / "truths.csv").write_text("\n".join(rows))
+    vector = Vector(root / "truths.csv", "moves", columns=["moves"], missing="empty", kind="boxes")
+    out, _ = got(root, vector)
+    assert out == named([words[0], words[1]])
+    fields = {"image": Field(pattern="images/{id}.png"), "y": vector}
+    with chaski.load(root, fields=fields, batch_size=len(OBJECTS), shuffle=False) as loader:
+        moves = [v.tolist() for v in next(iter(loader))["y_moves"].rows()]
+    assert moves == [[c == 0 for c, _ in objects] for objects in OBJECTS]
+
+
+def test_values_in_place_of_objects_are_counted(root: Path, caplog: Any) -> None:
+    labelbox(root)
+    rows = json.loads((root / "labelbox.json").read_text())
+    for row in rows:
+        row["label"] = "Skip"
+    vector = Vector(root / "labelbox.json", box={"outline": "label.*.geometry"}, image="file_name")
+    (root / "labelbox.json").write_text(json.dumps(rows))
+    with pytest.raises(chaski.NotFoundError, match="no object has label"):
+        got(root, vector)
 
 
 @pytest.mark.parametrize("unit", ["angle", "degrees"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -264,6 +265,44 @@ def test_classes_in_a_text(data, separator) -> None:
     got = read(data, fields={"image": "{id}.tif", "y": y}, tables={table: {"file": "id"}})
     names = sorted({t for row in tags for t in row})
     assert [g["y"].tolist() for g in got] == [[int(n in t) for n in names] for t in tags]
+
+
+@pytest.mark.parametrize("form", ["python", "json", "numpy"])
+def test_classes_in_a_list_that_is_a_text(data, form) -> None:
+    """A text that is a list, as pandas writes lists into a CSV, is a list and no class."""
+    tags = [["wood, wet", "a's"], ["a's"], [], ["x"], ["wood, wet", "x"], ["x"], ["x"], ["x"]]
+    texts = [json.dumps(t) if form == "json" else str(t) for t in tags]
+    if form == "numpy":
+        texts = [str(np.array(t, object)) for t in tags]
+    table = data / "tags.csv"
+    with open(table, "w", newline="") as file:
+        csv.writer(file).writerows([("file", "tags"), *enumerate(texts)])
+    names = sorted({t for row in tags for t in row})
+    for classes in (None, names[::-1]):
+        y = Field(column="tags", classes=classes, kind="class")
+        got = read(data, fields={"image": "{id}.tif", "y": y}, tables={table: {"file": "id"}})
+        want = [[int(n in t) for n in classes or names] for t in tags]
+        assert [g["y"].tolist() for g in got] == want
+    texts[5] = "x"
+    with open(table, "w", newline="") as file:
+        csv.writer(file).writerows([("file", "tags"), *enumerate(texts)])
+    with pytest.raises(chaski.CorruptError, match="x is no list of strings, as the first text is"):
+        read(data, fields={"image": "{id}.tif", "y": y}, tables={table: {"file": "id"}})
+
+
+def test_members_of_which_some_are_objects(data, tmp_path) -> None:
+    """Beside objects, other members are rows without their columns: SEN12-FLOOD's lists."""
+    scenes: dict[str, Any] = {
+        str(s): {"count": 2, "folder": f"f{s}", "geo": {"type": "Polygon"}}
+        | {str(k): {"file": f"{4 * s + k}.tif", "flood": k == 1} for k in (1, 2)}
+        for s in range(2)
+    }
+    (tmp_path / "list.json").write_text(json.dumps(scenes))
+    fields = {"image": f"{data}/{{file}}", "y": "flood", "scene": "scene"}
+    rows = Rows(where="file IS NOT NULL")
+    got = read(f"{tmp_path}/list.json::{{scene}}.{{n}}", fields=fields, rows=rows)
+    want = {(4 * s + k, k == 1, s) for s in range(2) for k in (1, 2)}
+    assert {(int(g["image"][0, 0, 0]), bool(g["y"]), int(g["scene"])) for g in got} == want
 
 
 def test_ids_that_are_files_of_arrays(tmp_path) -> None:

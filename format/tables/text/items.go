@@ -319,7 +319,7 @@ func (in *items) element(data json.RawMessage, outer map[string]json.RawMessage,
 	if in.form == noRows {
 		in.form = form
 	}
-	if form != in.form {
+	if form != in.form && in.member == "" { // the path of a member says what the rows are
 		return fault.At(fault.Corrupt, fmt.Sprintf("row %d", in.n), at, "it is an object, or the rows before it are, "+
 			"and not both")
 	}
