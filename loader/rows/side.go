@@ -29,6 +29,8 @@ type side struct {
 	Match
 	table sideTable
 	below []Field // of the table
+	// of has the rows of each key by the first one, of a table with several rows for a key; nil of others.
+	of map[int32][]int32
 	// fields are the numbers of fields in the table, by their numbers in the spec.
 	fields map[int]int
 }
@@ -91,6 +93,9 @@ func openSides(ctx context.Context, s *spec.Subset, dims string, fields []spec.F
 	o resources.Options) (sides []*side, err error) {
 	for _, table := range s.Tables {
 		made := &side{Match: Match{SideTable: table}, fields: map[int]int{}}
+		if name, several := strings.CutSuffix(table.Column, spec.SeveralRows); several {
+			made.Column, table.Column, made.of = name, name, map[int32][]int32{}
+		}
 		if !magic.Named(source.Name(table.Path)).Class.Table() {
 			if err := made.openArrays(ctx, dims, fields, o); err != nil {
 				return nil, errors.Join(InPart(err, "tables"), closeSides(sides))
@@ -232,6 +237,11 @@ func (t *Table) joinFields(ctx context.Context, fields []spec.Field, places []st
 			return InField(field.Name, err)
 		}
 		places[i].first = len(t.Fields)
+		kind := joined.below[joined.fields[i]].Kind
+		if joined.of != nil && (kind == catalog.Raster || kind.IsList()) {
+			return InField(field.Name, fault.New(fault.Unsupported, "column "+field.Column, "several rows for a sample "+
+				"make lists of numbers and of strings, and it holds %ss", kind))
+		}
 		made := joined.field(joined.fields[i])
 		if t.Fields = append(t.Fields, made); made.Kind == catalog.Raster {
 			t.Misplaced = nil // it knows the dataset's own rasters
@@ -263,6 +273,9 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 			return nil, err
 		case s == nil:
 			return own(ctx, name)
+		case s.of != nil && name != s.Match.Column:
+			return nil, fault.New(fault.Unsupported, "column "+name, "it is of a table with several rows for each "+
+				"sample, and so of fields alone")
 		}
 		return s.table.ColumnAt(name, s.row)
 	}
@@ -324,12 +337,15 @@ func (s *side) find(ctx context.Context, t *Table) error {
 	if err != nil {
 		return err
 	}
+	s.group(keys)
 	found, err := t.match(ctx, keys, s.On, true)
 	if err != nil {
 		return err
 	}
 	if err := found.Unique(s.Column); err != nil {
-		return err
+		said := *err.(*fault.Error)
+		said.Msg += fmt.Sprintf(", or %q, which makes lists of the values of several", s.Column+spec.SeveralRows)
+		return &said
 	}
 	err = found.Err("column "+s.Column, "name the samples by a column that tells them apart, such as path")
 	if err != nil {
@@ -343,6 +359,25 @@ func (s *side) find(ctx context.Context, t *Table) error {
 		s.row[row] = key
 	}
 	return nil
+}
+
+// group takes the keys from all rows but the first of each key, if a key may have several.
+func (s *side) group(keys []string) {
+	if s.of == nil {
+		return
+	}
+	first := map[string]int32{}
+	for row, key := range keys {
+		if key == "" {
+			continue
+		}
+		if _, again := first[key]; again {
+			keys[row] = ""
+		} else {
+			first[key] = int32(row)
+		}
+		s.of[first[key]] = append(s.of[first[key]], int32(row))
+	}
 }
 
 // keys reads the keys of the table, whose numbers are its rows; "" for null.
@@ -379,6 +414,21 @@ func (s *side) field(number int) Field {
 			return catalog.Value{Null: true}, nil
 		},
 	}
+	if s.of != nil {
+		made.Kind = below.Kind | catalog.List
+		made.Value = func(ctx context.Context, row int64) (list catalog.Value, err error) {
+			list.Null = s.row[row] < 0
+			for _, from := range s.of[s.row[row]] {
+				value, err := below.Value(ctx, int64(from))
+				if err != nil {
+					return value, err
+				}
+				list.List = append(list.List, value)
+			}
+			return list, nil
+		}
+		return made
+	}
 	if below.Announce != nil {
 		made.Announce = func(row int64) (over func()) {
 			if from := s.row[row]; from >= 0 {
@@ -394,6 +444,9 @@ func (s *side) field(number int) Field {
 func withSides(ctx context.Context, own *tables.Table, sides []*side) (*tables.Table, error) {
 	cols, from := slices.Clone(own.Columns()), slices.Repeat([]*tables.Table{own}, len(own.Columns()))
 	for _, s := range sides {
+		if s.of != nil {
+			continue
+		}
 		data, err := s.table.Data(ctx)
 		if err != nil {
 			return nil, err

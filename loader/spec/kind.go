@@ -45,7 +45,7 @@ var fieldKinds = []FieldKind{
 	{name: TextField, Opens: column.Text, Metadata: true, Paths: true, dtypes: []string{"native"},
 		fits: func(k column.Kind) bool { return k.Elem() == column.Text }},
 	{name: ClassField, Opens: column.Text, Metadata: true, dtypes: classDTypes, check: (*Field).checkClass,
-		fits: func(k column.Kind) bool { return k != column.Raster && k != column.Float|column.List }},
+		fits: func(k column.Kind) bool { return k != column.Raster }},
 	{name: ArrayField, Casts: true, dtypes: numberDTypes, check: (*Field).checkArray},
 	{dtypes: RasterDTypes, check: (*Field).checkAny},
 }

@@ -51,7 +51,8 @@ type Subset struct {
 
 // SideTable is a table that is joined to the samples of a dataset.
 type SideTable struct {
-	// Path is the path of a table (.csv, .tsv, .parquet, .json). No two of its rows may have the same key.
+	// Path is the path of a table (.csv, .tsv, .parquet, .json). No two of its rows may have the same key, unless
+	// SeveralRows is behind Column: its columns are lists of the values of all rows with the key then.
 	Path string `json:"path" hash:"place"`
 	// On is the column of the dataset that has the key of each sample, also where a table has a column of this name.
 	On string `json:"on"`
@@ -60,6 +61,9 @@ type SideTable struct {
 	// Default: the name of On.
 	Column string `json:"column,omitempty"`
 }
+
+// SeveralRows is behind the name of a column of keys that several rows may have.
+const SeveralRows = "[]"
 
 // Values of Subset.Missing.
 const (

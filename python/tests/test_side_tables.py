@@ -323,6 +323,44 @@ def test_several_tables(data, tmp_path, binary) -> None:
     assert list(got["y"]) == list(range(N)) and list(got["z"]) == [-k for k in range(N)]
 
 
+def test_several_rows_for_a_sample(data, tmp_path, binary) -> None:
+    """A column is then the list of the values of all rows with the key, in their order."""
+    of = [["oak", "fir"], ["fir"], ["ash", "fir", "oak"], [], *[["oak"]] * 4]
+    rows = [{"name": id, "y": y, "k": len(y)} for id, ys in zip(IDS, of, strict=True) for y in ys]
+    rows = rows[1::2] + rows[::2]
+    names = ["ash", "fir", "oak"]
+    options: dict[str, Any] = {
+        "fields": {
+            "image": chaski.Field(),
+            "y": chaski.Field(column="y", kind="class"),
+            "text": chaski.Field(column="y", kind="text"),
+        },
+        "rows": chaski.Rows(missing="drop"),
+    }
+    tables = {written(tmp_path, "csv", rows): {"name[]": "name"}}
+    got = batch(data / "images", tables=tables, **options)
+    held = [k for k in range(N) if of[k]]
+    assert list(np.asarray(got["image"])[:, 0, 0, 0]) == held
+    assert got["y"].tolist() == [[int(n in of[k]) for n in names] for k in held]
+    want = [[r["y"] for r in rows if r["name"] == IDS[k]] for k in held]
+    assert [json.loads(t) for t in got["text"]] == want
+    with pytest.raises(
+        chaski.errors.Error, match=r"several rows have the key.*\"name\[\]\", which makes"
+    ):
+        batch(data / "images", tables={next(iter(tables)): "name"}, **options)
+    for column, message in (("y", "several rows for each sample"), ("name", "")):
+        options["rows"] = chaski.Rows(missing="drop", where=[(column, "in", ["oak", IDS[1]])])
+        if message:
+            with pytest.raises(chaski.errors.UnsupportedError, match=message):
+                batch(data / "images", tables=tables, **options)
+        else:
+            assert len(batch(data / "images", tables=tables, **options)["valid"]) == 1
+    options["fields"]["y"] = chaski.Field(column="k")
+    options["rows"] = chaski.Rows(missing="drop")
+    with pytest.raises(chaski.errors.CorruptError, match="a list of 1 numbers"):
+        batch(data / "images", tables=tables, **options)
+
+
 def test_missing_rows(data, tmp_path, binary) -> None:
     rows = [{"name": IDS[k], "y": k} for k in (6, 1)]
     options: dict[str, Any] = {

@@ -174,6 +174,9 @@ def tables(root: Path) -> None:
     (root / "tables/class.csv").write_text("\n".join(["path,label", *rows]))
     rows = [f"{i}.tif,{'water' if i % 2 else 'wood'}" for i in (2, 0, 3, 1)]
     (root / "tables/labels.csv").write_text("\n".join(["file,label", *rows]))
+    (root / "tables/species.csv").write_text(
+        "file,label\n" + "".join(f"{i},{label}\n" for i in range(N) for label in ("a", f"b{i % 2}"))
+    )
     (root / "tables/numbered.csv").write_text("\n".join(["y", *(f"{3 * i}" for i in range(N))]))
     (root / "json").mkdir()
     captions = [
@@ -406,6 +409,9 @@ CHECKS: dict[str, Check] = {
     "a table whose row numbers name the files": values("y", [0, 3, 6, 9]),
     "a class in a column": values("y", WOOD_OR_WATER),
     "a table of labels beside a folder": values("y", WOOD_OR_WATER),
+    "a table with a row for each class of an image": values(
+        "y", [[1, int(i % 2 == 0), i % 2] for i in range(N)]
+    ),
     "several classes in a column of lists": values(
         "y", [[0, 1, 0], [1, 0, 1], [0, 0, 0], [0, 0, 1]]
     ),
