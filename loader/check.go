@@ -172,7 +172,7 @@ func (c *check) asset(ctx context.Context, r *pixels.Reader, d *dataset, draw *s
 	}
 	if asset.Parts != nil {
 		return raster.EachPart(&asset, func(k int, part *pixels.Raster, _ *pixels.Lay) error {
-			return read(asset.Parts[k], part.Picked)
+			return read(asset.Parts[k], part.PlanesOf(nil, asset.Parts[k].Index).Picked)
 		})
 	}
 	picked, err := d.names.bandsOf(ctx, raster, asset)

@@ -62,8 +62,9 @@ func (e *Engine) eachRead(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		if said := partial(part, &asset.Parts[k], l); said != "" {
 			e.warnPartial(d, said)
 		}
-		rd := &rasterRead{raster: part, part: k, row: row, asset: asset.Parts[k], index: asset.Parts[k].Index,
-			bands: &part.PickedBands, win: win, in: l.Inside(win), lay: l, resampled: !l.Same || d.resamples()}
+		index := asset.Parts[k].Index
+		rd := &rasterRead{raster: part, part: k, row: row, asset: asset.Parts[k], index: index, win: win, lay: l,
+			bands: part.PlanesOf(nil, index), in: l.Inside(win), resampled: !l.Same || d.resamples()}
 		if rd.resampled && !l.Whole() {
 			if err := e.coarserPart(ctx, d, &asset, rd); err != nil {
 				return err
@@ -140,7 +141,7 @@ func (e *Engine) eachScene(ctx context.Context, d *dataset, draw *shuffle.Draw, 
 				return asset.Fault(fault.New(fault.Corrupt, "asset", "the stack lost its parts"))
 			}
 			rd.raster, asset = whole.Parts[part], asset.Parts[part]
-			rd.bands = &rd.raster.PickedBands
+			rd.bands = rd.raster.PlanesOf(nil, asset.Index)
 		}
 		if err := rd.raster.Accepts(&asset); err != nil {
 			return asset.Fault(err)

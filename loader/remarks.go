@@ -130,6 +130,9 @@ func scaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 }
 
 func undimmed(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
+	if first.Parts != nil {
+		first = &first.Parts[0]
+	}
 	file := magic.Named(first.URI).Class
 	if field.Dims == "" || first.Axes.Dims != "" || first.Index.OfArray() ||
 		first.Member == "" && file != magic.Parquet && !file.Pixels() {

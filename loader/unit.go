@@ -192,7 +192,7 @@ func (u workUnit) readPart(r *pixels.Reader, rd *rasterRead) error {
 		return rd.asset.Fault(err)
 	}
 	target := pending.sink(u, cv, rd.win, true)
-	target.Field = part
+	target.Field, target.Bands = part, rd.bands
 	if err := r.Probe(target); err != nil {
 		return rd.asset.Fault(err)
 	}
@@ -209,6 +209,8 @@ func (u workUnit) readPart(r *pixels.Reader, rd *rasterRead) error {
 	if err != nil {
 		return err
 	}
+	target.PadSteps()
+	pending.hasSteps(u, rd.bands)
 	return rd.asset.Fault(target.CheckRange())
 }
 

@@ -14,8 +14,8 @@ type PickedBands struct {
 	// Row.PadSteps fills them.
 	Lacking []int
 
-	// Of a part of a stack: into gives the tensor's band for each plane of Picked, and all is how many bands the tensor
-	// has. Otherwise into is nil: the planes are the tensor's.
+	// Of a part of a stack: into gives the tensor's plane for each plane of Picked, and all is how many bands a step of
+	// the tensor has. Otherwise into is nil: the planes are the tensor's.
 	into []int
 	all  int
 

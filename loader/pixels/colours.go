@@ -90,10 +90,13 @@ func (r *Raster) ColourBytes() int64 {
 	return int64(each) * int64(r.H) * int64(r.W)
 }
 
-// PlanPlanes returns the plan of one row of some bands as planes of a height and width.
-func PlanPlanes(bands []int, height, width int) (*einops.Plan, error) {
-	whole := &Raster{H: height, W: width}
-	whole.Picked = bands
+// PlanPlanes returns the plan of one row of some bands, of each step of time, as planes of a height and width.
+func PlanPlanes(p *PickedBands, height, width int) (*einops.Plan, error) {
+	whole := &Raster{H: height, W: width, TimeAxis: p.TimeSteps > 0}
+	whole.Picked, whole.TimeSteps = p.Picked, p.TimeSteps
+	if whole.TimeAxis {
+		return seriesOfPlanes.Plan(whole.Axes(1), nil)
+	}
 	return planes.Plan(whole.Axes(1), nil)
 }
 
@@ -108,7 +111,7 @@ func (r *Reader) Coloured(f *Raster, x *chunk.Index, to *Row, c *Converters,
 	if err != nil {
 		return err
 	}
-	plan, err := PlanPlanes(f.Picked, f.H, f.W)
+	plan, err := PlanPlanes(&PickedBands{Picked: f.Picked}, f.H, f.W)
 	if err != nil {
 		return err
 	}

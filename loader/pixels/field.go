@@ -34,6 +34,7 @@ type Raster struct {
 	timeList      []int       // the steps of time; nil for assets without time
 	allBands      int         // how many bands assets must have in a step; 0 if the field picks some
 	allTimes      int         // how many steps of time assets must have; 0 if the field picks some
+	inStack       []int       // of a part of a stack: the tensor's band for each band of bandList
 	TimeAxis      bool        // the layout has the axis t, even without a sequence
 	Ratio         ratio
 	H, W          int // of the tensor; a window in this field's pixels, unless it is resampled
@@ -159,8 +160,8 @@ func (c *Converters) linear(x *chunk.Index, p *PickedBands) (scale, offset []flo
 		}
 		return float64(values[min(band, len(values)-1)])
 	}
-	for i, plane := range p.Picked[:min(bands, len(p.Picked))] { // all steps of time have the same bands
-		band, linear := p.plane(i), x.Linear(plane)
+	for i, plane := range p.Picked { // all steps of time have the same bands
+		band, linear := p.plane(i)%bands, x.Linear(plane)
 		factor := pick(c.Base.Scale, band, 1)
 		scale[band] = float32(factor * linear.Scale)
 		offset[band] = float32(float64(factor*linear.Offset) + pick(c.Base.Offset, band, 0))
@@ -176,7 +177,7 @@ func (c *Converters) byBand(x *chunk.Index, p *PickedBands) (missing [][]float64
 	}
 	missing = make([][]float64, p.bands())
 	for i, plane := range p.Picked { // all steps of time have the same bands
-		missing[p.plane(i)] = x.NoDataOf(plane % x.StepBands())
+		missing[p.plane(i)%len(missing)] = x.NoDataOf(plane % x.StepBands())
 	}
 	var own []byte
 	for _, values := range missing {
@@ -351,9 +352,23 @@ func (r *Raster) PlanesOf(bands []int, x *chunk.Index) *PickedBands {
 	if same && r.Lacking == nil && (r.timeList == nil || slices.Max(r.timeList) < x.Steps()) {
 		return &r.PickedBands
 	}
-	p := PickPlanes(bands, r.timeList, x.Steps(), x.StepBands())
+	p := r.planesIn(bands, x)
 	p.PlaceBands()
 	return &p
+}
+
+// planesIn returns the planes of an asset, or of a part of a stack, with the bands of each step that the field picks.
+func (r *Raster) planesIn(bands []int, x *chunk.Index) PickedBands {
+	p := PickPlanes(bands, r.timeList, x.Steps(), x.StepBands())
+	if r.inStack != nil {
+		p.all, p.into = r.all, []int{}
+		for t := range max(p.TimeSteps, 1) {
+			for _, band := range r.inStack {
+				p.into = append(p.into, t*p.all+band)
+			}
+		}
+	}
+	return p
 }
 
 // setArithmetic sets the casts of the field: dtype, scale, offset, clip, fill and nodata.
@@ -643,13 +658,13 @@ func (r *Row) CheckRange() error {
 	}
 	for t := range max(field.TimeSteps, 1) {
 		box := einops.Box{N: r.N, T: r.step(t), B1: field.bands(), Y1: field.H, X1: field.W}
-		if field.into == nil {
+		if field.inStack == nil {
 			if err := r.checkBox(box); err != nil {
 				return err
 			}
 		}
-		for _, j := range field.into { // only the bands of the part
-			box.B0, box.B1 = j, j+1
+		for _, band := range field.inStack { // only the bands of the part
+			box.B0, box.B1 = band, band+1
 			if err := r.checkBox(box); err != nil {
 				return err
 			}
@@ -729,8 +744,8 @@ func (m *maskOf) Put(x *chunk.Index, i int, samples []byte) {
 	row, box, blk := m.row, x.Box(i), BlockOf(x, i)
 	if x.Bands == 1 || x.Alpha { // one mask for all bands
 		samples = samples[(x.Bands-1-box.B0)*blk.StrideB*x.DType.Size():]
-		if row.Field.into != nil { // the bands of a part of a stack
-			for _, j := range row.Field.into {
+		if row.Field.inStack != nil { // the bands of a part of a stack, which has no steps with masks
+			for _, j := range row.Field.inStack {
 				m.clear(box, blk, samples, j, j+1)
 			}
 			return
@@ -827,16 +842,14 @@ func (r *Row) Pad(in chunk.Box) {
 // fill fills rows and columns of a box in all bands and steps of time of the row.
 func (r *Row) fill(b einops.Box) {
 	b.N, b.B0, b.B1 = r.N, 0, r.Field.bands()
-	for _, j := range r.Field.into { // only the bands of the part
-		b.T, b.B0, b.B1 = r.T, j, j+1
-		r.fillBox(b)
-	}
-	if r.Field.into != nil {
-		return
-	}
 	for t := range max(r.Field.TimeSteps, 1) {
-		b.T = r.step(t)
-		r.fillBox(b)
+		if b.T = r.step(t); r.Field.inStack == nil {
+			r.fillBox(b)
+		}
+		for _, band := range r.Field.inStack { // only the bands of the part
+			b.B0, b.B1 = band, band+1
+			r.fillBox(b)
+		}
 	}
 }
 

@@ -18,6 +18,9 @@ import (
 // planes is the layout of samples that are resampled: one plane of rows and columns for each band. This pattern parses.
 var planes, _ = pattern.Parse("n b y x")
 
+// seriesOfPlanes is the same for steps of time.
+var seriesOfPlanes, _ = pattern.Parse("n t b y x")
+
 // Resampler holds a window before and after it is resampled. It serves one worker.
 type Resampler struct {
 	In, Out           []byte    // samples by band, row and column, in the field's native dtype or float32
@@ -78,8 +81,8 @@ func (r *Raster) setResample() error {
 	r.raw.Nodata, r.raw.Said, r.raw.NaN = r.Final.Nodata, r.Final.Said, r.Final.NaN
 	if r.into != nil && len(r.raw.Said) > 1 { // the bands of the part
 		r.raw.Said = nil
-		for _, j := range r.into {
-			r.raw.Said = append(r.raw.Said, r.Final.Said[j])
+		for _, band := range r.inStack {
+			r.raw.Said = append(r.raw.Said, r.Final.Said[band])
 		}
 	}
 	if !r.Blends && !r.IsPhysical() {

@@ -31,19 +31,19 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 			Final:   &Converters{}, Wire: &Converters{}, raw: &Converters{}, variants: new(variants),
 			keepsDType: r.keepsDType}
 		n := index.DataBands()
-		field.allBands, field.allTimes = n, 1
-		field.all, field.into = len(r.bandList), []int{}
+		field.allBands, field.allTimes, field.timeList = n, r.allTimes, r.timeList
+		field.all = len(r.bandList)
 		for j, b := range r.bandList {
 			if b >= first && b < first+n {
-				field.Picked, field.into = append(field.Picked, b-first), append(field.into, j)
+				field.bandList, field.inStack = append(field.bandList, b-first), append(field.inStack, j)
 			}
 		}
-		field.bandList = field.Picked
 		first += n
-		if len(field.Picked) == 0 {
+		if len(field.bandList) == 0 {
 			r.Parts = append(r.Parts, nil)
 			continue
 		}
+		field.PickedBands = field.planesIn(field.bandList, index)
 		field.PlaceBands()
 		err := field.setArithmetic()
 		if err == nil {
@@ -263,7 +263,7 @@ func (r *Reader) Aligned(ctx context.Context, part catalog.Asset, l *Lay, win sh
 	to.Win.Y, to.Win.X = win.Y+l.Y, win.X+l.X
 	inside := l.Inside(win)
 	if inside.Y0 < inside.Y1 && inside.X0 < inside.X1 {
-		if err := r.Read(ctx, part, inside, to.Field.Picked, to, masked); err != nil {
+		if err := r.Read(ctx, part, inside, to.picked().Picked, to, masked); err != nil {
 			return err
 		}
 	}
@@ -283,7 +283,7 @@ func (r *Reader) Warped(ctx context.Context, part catalog.Asset, l *Lay, m *warp
 		return nil
 	}
 	resampler, plane := &r.Resample, field.H*field.W
-	return r.inGroups(ctx, part, field.Picked, windowOf(taken), field, limit, func(first, n, size int) error {
+	return r.inGroups(ctx, part, to.picked().Picked, windowOf(taken), field, limit, func(first, n, size int) error {
 		if first == 0 && !field.Blends {
 			resampler.pickAll(m, taken, plane)
 		}

@@ -282,8 +282,8 @@ func TestStacksAgainstSlow(t *testing.T) {
 	})
 }
 
-// TestStacksRefused: a stack has no steps of time, no more bands than a raster may have, and a grid in metres only in a
-// CRS of metres, with sides that a grid may have.
+// TestStacksRefused: the rasters of a stack have equal steps of time, and no masks then. A stack has no more bands than
+// a raster may have, and a grid in metres only in a CRS of metres, with sides that a grid may have.
 func TestStacksRefused(t *testing.T) {
 	one := func(x chunk.Index, epsg int, pixel float64) error {
 		x.Height, x.Width = 2, 2
@@ -299,7 +299,8 @@ func TestStacksRefused(t *testing.T) {
 		kind fault.Kind
 	}{
 		"metres":                 {one(chunk.Index{Bands: 1}, 32631, 10), 0},
-		"steps of time":          {one(chunk.Index{Bands: 2, Times: 2}, 32631, 10), fault.Unsupported},
+		"steps of time":          {one(chunk.Index{Bands: 2, Times: 2}, 32631, 10), 0},
+		"steps with a mask":      {one(chunk.Index{Bands: 4, Times: 2, Alpha: true}, 32631, 10), fault.Unsupported},
 		"the most bands":         {one(chunk.Index{Bands: chunk.MaxBands}, 32631, 10), 0},
 		"too many bands":         {one(chunk.Index{Bands: chunk.MaxBands + 1}, 32631, 10), fault.Limit},
 		"degrees":                {one(chunk.Index{Bands: 1}, 4326, 10), fault.Unsupported},

@@ -239,8 +239,8 @@ func (t *Table) joinFields(ctx context.Context, fields []spec.Field, places []st
 		places[i].first = len(t.Fields)
 		kind := joined.below[joined.fields[i]].Kind
 		if joined.of != nil && (kind == catalog.Raster || kind.IsList()) {
-			return InField(field.Name, fault.New(fault.Unsupported, "column "+field.Column, "several rows for a sample "+
-				"make lists of numbers and of strings, and it holds %ss", kind))
+			return InField(field.Name, fault.New(fault.Unsupported, "column "+field.Column, "several rows for a "+
+				"sample make lists of numbers and of strings, and it holds %ss", kind))
 		}
 		made := joined.field(joined.fields[i])
 		if t.Fields = append(t.Fields, made); made.Kind == catalog.Raster {

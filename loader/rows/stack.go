@@ -158,8 +158,8 @@ func stacked(fields []Field, grid spec.Grid) func(ctx context.Context, row int64
 	}
 }
 
-// newStack returns the stack of some rasters on a grid. It fails with kind unsupported if a raster has several steps of
-// time, or lies where the grid has no size in metres.
+// newStack returns the stack of some rasters on a grid. It fails with kind unsupported if a raster has other steps of
+// time than the first one, or lies where the grid has no size in metres.
 func newStack(parts []catalog.Asset, grid spec.Grid) (catalog.Asset, error) {
 	lead := &parts[0]
 	index := &chunk.Index{DType: lead.Index.DType, Height: lead.Index.Height, Width: lead.Index.Width, ChunkB: 1,
@@ -167,9 +167,14 @@ func newStack(parts []catalog.Asset, grid spec.Grid) (catalog.Asset, error) {
 	asset := catalog.Asset{URI: lead.URI, Member: lead.Member, Index: index, Place: lead.Place, Parts: parts}
 	for k := range parts {
 		part := &parts[k]
-		if index.Bands += part.Index.DataBands(); part.Index.Times > 1 {
-			return asset, part.Fault(fault.New(fault.Unsupported, "asset", "it has %d steps of time, and the rasters "+
-				"of a stack have one: make each a field, and stack their tensors along b", part.Index.Times))
+		index.Bands += part.Index.Steps() * part.Index.DataBands()
+		switch steps := part.Index.Steps(); {
+		case steps != lead.Index.Steps():
+			return asset, part.Fault(fault.New(fault.Unsupported, "asset", "it has %d steps of time, and the first "+
+				"raster of its stack has %d", steps, lead.Index.Steps()))
+		case steps > 1 && (part.Index.Alpha || part.Index.Masking() != nil):
+			return asset, part.Fault(fault.New(fault.Unsupported, "asset", "it has %d steps of time and a mask: make "+
+				"it a field of its own", steps))
 		}
 		index.Times = max(index.Times, part.Index.Times)
 		if index.Bands > chunk.MaxBands {

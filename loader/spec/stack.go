@@ -85,8 +85,6 @@ func (f *Field) validateStack() error {
 		return fmt.Errorf("%s is %q: it must have 1 to %d names", name, list, maxParts)
 	case f.BandNames != nil:
 		return fmt.Errorf("%s and names of bands are given: pick bands by their index in the stack", name)
-	case f.Times != nil:
-		return fmt.Errorf("%s and times are given: the files of a stack have no steps of time", name)
 	case !(f.Grid >= 0) || math.IsInf(float64(f.Grid), 0):
 		return wrong("grid", float64(f.Grid), "it must be the size of pixels in metres, above 0")
 	}

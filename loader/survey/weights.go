@@ -485,7 +485,7 @@ func (p *weighing) tally(s pixelStrip, n int, add func(i int)) {
 func readLaid(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a catalog.Asset, bands *pixels.PickedBands,
 	win shuffle.Box, dst einops.Target, limit int) error {
 	tensor := f.Tensor()
-	plan, err := pixels.PlanPlanes(tensor.Picked, win.H, win.W)
+	plan, err := pixels.PlanPlanes(&tensor.PickedBands, win.H, win.W)
 	if err != nil {
 		return err
 	}
@@ -504,11 +504,13 @@ func readLaid(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a catalog
 	}
 	return f.EachPart(&a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
 		asset := a.Parts[k]
-		convert, err := part.Final.Get(asset.Index, &part.PickedBands)
+		bands := part.PlanesOf(nil, asset.Index)
+		convert, err := part.Final.Get(asset.Index, bands)
 		if err != nil {
 			return asset.Fault(err)
 		}
-		target := &pixels.Row{Field: part, Plan: plan, Dst: dst, Cv: convert, Win: win}
+		target := &pixels.Row{Field: part, Bands: bands, Plan: plan, Dst: dst, Cv: convert, Win: win}
+		defer target.PadSteps()
 		if l.Same {
 			return r.Aligned(ctx, asset, l, win, target, target.Masked(part.Final, l.Inside(win)))
 		}

@@ -226,3 +226,60 @@ def test_series_of_different_lengths(tmp_path, caplog, kind, dtype):
     )
     whole = np.concatenate([x.astype("float64") for x in arrays])
     assert mean == pytest.approx(whole.mean((0, 2, 3)), rel=1e-9)
+
+
+@pytest.mark.parametrize("bands", [None, [3, 0, 2], [1]])
+@pytest.mark.parametrize("way", ["whole", "windows", "resized"])
+def test_stacks_of_series(tmp_path, bands, way):
+    """Rasters of one field with steps each are its bands: numpy joins them along b."""
+    rng = np.random.default_rng(17)
+    lengths, few = [4, 2, 3], 3
+    a = [rng.integers(1, 99, (n, 1, 20, 30)).astype("uint8") for n in lengths]
+    b = [rng.integers(1, 9999, (n, 3, 10, 15)).astype("int16") for n in lengths]
+    for i in range(len(lengths)):
+        np.save(tmp_path / f"{i}_a.npy", a[i])
+        np.savez(tmp_path / f"{i}_b.npz", x=b[i])
+    image = Field(
+        patterns=["{id}_a.npy", "{id}_b.npz::x"], dims="t b y x", bands=bands, fill=-5,
+        times=[few, 0, 1], nodata=7, validity="ok", dtype="float32", resample="nearest",
+    )  # fmt: skip
+    fields = {"image": image, "id": Field(column="id")}
+    more: dict[str, Any] = {
+        "whole": {},
+        "windows": {
+            "window": RandomWindow((8, 10), per_asset=4),
+            "pixels": chaski.Pixels(windows=True),
+        },
+        "resized": {"window": chaski.ResizedWindow((10, 15), whole=True)},
+    }[way]
+    rows = 0
+    with chaski.load(tmp_path, batch_size=2, fields=fields, seed=3, **more) as loader:
+        for batch in nonempty(loader):
+            for k, i in enumerate(np.asarray(batch["id"])):
+                wide = b[i].repeat(2, 2).repeat(2, 3) if way != "resized" else b[i]
+                fine = a[i] if way != "resized" else a[i][:, :, 1::2, 1::2]
+                series = np.concatenate([fine, wide], 1).astype("float32")
+                series[series == 7] = -5
+                whole = np.full((3, *series.shape[1:]), -5, "float32")
+                for j, step in enumerate((few, 0, 1)):
+                    if step < lengths[i]:
+                        whole[j] = series[step]
+                if bands:
+                    whole = whole[:, bands]
+                if way == "windows":
+                    y, x, h, w = batch["window"][k]
+                    whole = whole[:, :, y : y + h, x : x + w]
+                np.testing.assert_array_equal(batch["image"][k], whole)
+                np.testing.assert_array_equal(np.asarray(batch["ok"][k]) == 1, whole != -5)
+                there = np.array([few < lengths[i], True, True])
+                assert np.array_equal(batch["steps"][k] == 1, there)
+                rows += 1
+    assert rows == (12 if way == "windows" else 3)
+
+
+def test_stacks_of_series_of_unequal_steps(tmp_path):
+    for name, steps in (("a", 3), ("b", 2)):
+        np.save(tmp_path / f"0_{name}.npy", np.zeros((steps, 1, 4, 4), "uint8"))
+    fields = {"x": Field(patterns=["{id}_a.npy", "{id}_b.npy"], times=[0])}
+    with pytest.raises(chaski.UnsupportedError, match="2 steps of time, and the first raster"):
+        list(chaski.load(tmp_path, batch_size=1, fields=fields))
