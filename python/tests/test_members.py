@@ -219,6 +219,35 @@ def test_windows_of_time_in_an_array(tmp_path) -> None:
         np.testing.assert_array_equal(g["dem"][0], dem)
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_windows_of_time_in_arrays_of_several_files(tmp_path, own) -> None:
+    """The number of an image along n is the column n there, too, unless an array is called so."""
+    h5py = pytest.importorskip("h5py")
+    r = np.random.default_rng(3)
+    arrays = {f"box_{k}": r.normal(size=(5 + k, 2, 4, 4)).astype("f4") for k in range(2)}
+    for name, a in arrays.items():
+        for folder, values in (("in", a), ("out", -a)):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            with h5py.File(tmp_path / folder / f"{name}.h5", "w") as f:
+                f["x"] = values
+                if own:
+                    f["n"] = np.arange(len(a))[::-1]
+    fields = {
+        "image": Field(pattern="in/{box}.h5::x", dims="n b y x"),
+        "out": Field(pattern="out/{box}.h5::x", dims="n b y x"),
+    }
+    time = Time(key="box", order="n", length=3, stride=2, cut=True)
+    got = read(tmp_path, fields=fields, rows=Rows(time=time))
+    turned = [a[::-1] if own else a for a in arrays.values()]
+    want = [a[k : k + 3] for a in turned for k in range(0, len(a) - 2, 2)]
+    assert len(got) == len(want) == 4
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_array_equal(g["image"], w)
+        np.testing.assert_array_equal(g["out"], -w)
+    got = read(tmp_path, fields=fields, rows=Rows(where=[("n", "==", 1)]))
+    assert len(got) == 2
+
+
 @pytest.mark.parametrize(
     ("path", "says"),
     [

@@ -239,6 +239,9 @@ func (t *Table) readLabels(ctx context.Context, counts []int64, more []string) e
 			continue
 		}
 		made, err := t.labelColumn(ctx, name, counts)
+		if fault.KindOf(err) == fault.NotFound && name == imageAxis {
+			made, err = alongN(counts), nil
+		}
 		if fault.KindOf(err) == fault.NotFound { // whoever reads the column says so
 			continue
 		}
@@ -251,6 +254,18 @@ func (t *Table) readLabels(ctx context.Context, counts []int64, more []string) e
 		t.labelled[name] = made
 	}
 	return nil
+}
+
+// imageAxis is the column of the number of each image along n in its store, where no array has this name.
+const imageAxis = "n"
+
+// alongN returns the numbers of the images in their stores, of which each sample has counts.
+func alongN(counts []int64) *columns.Column {
+	parts := make([]*column.Column, len(counts))
+	for i, n := range counts {
+		parts[i] = column.Of(Int, 0, n, func(row int64) Value { return Value{Int: row} })
+	}
+	return column.Concat(parts)
 }
 
 // labelColumn returns an array of the stores of all samples as a column, with a row for each image.
