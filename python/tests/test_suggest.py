@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -271,3 +272,20 @@ def test_the_command_says_the_same(folder, binary) -> None:
         folder.picture(f"images/{i}9.png")
     out = subprocess.run([binary, "suggest", "."], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == str(chaski.suggest(".")).strip()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have no notes")
+def test_an_error_has_the_call(folder) -> None:
+    for k in range(2):
+        folder.picture(f"images/{k}.png")
+        folder.picture(f"masks/{k}_m.png", values=[0, 1], bands=1)
+    fields = {"image": "images/{id}.png", "mask": chaski.Field(pattern="masks/{id}.png")}
+    with pytest.raises(chaski.NotFoundError) as failed:
+        chaski.load(".", batch_size=2, fields=fields)
+    note = next(n for n in failed.value.__notes__ if n.startswith("chaski.suggest('.') finds: "))
+    rows, _ = load(note.partition("finds: ")[2].replace("batch_size=16", "batch_size=2"))
+    assert [r["image"].shape for r in rows] == [(3, 32, 32)] * 2 and "mask" in rows[0]
+    for source in ("nowhere", "images/0.png"):  # no folder
+        with pytest.raises(chaski.Error) as failed:
+            chaski.load(source, batch_size=2, fields={"image": "{id}.tif"})
+        assert not any("suggest" in n for n in getattr(failed.value, "__notes__", ()))

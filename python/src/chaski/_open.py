@@ -18,8 +18,17 @@ from chaski._loader import Loader
 from chaski._plain import MAX_WORKERS, count, instance, positive
 from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
 from chaski._spec import ConnectOptions, LoadOptions, SpecOptions, build_spec, takes
+from chaski._suggest import suggested
 from chaski._tables import Files
-from chaski.errors import EngineError, SpecError, UnavailableError
+from chaski.errors import (
+    CorruptError,
+    EngineError,
+    Error,
+    NotFoundError,
+    SpecError,
+    UnavailableError,
+    UnsupportedError,
+)
 from chaski.order import local_rows
 
 _LEAST = {"prefetch_bytes": 0, "cache_bytes": 64 << 10}
@@ -111,7 +120,24 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         )
         stack.callback(held.release)
         release = stack.pop_all().close
-    return Loader(held.engine.connection, spec, o, received, release, held)
+    try:
+        return Loader(held.engine.connection, spec, o, received, release, held)
+    except (NotFoundError, UnsupportedError, CorruptError) as e:
+        _add_suggestion(e, o.source)
+        raise
+
+
+_SUGGEST_SECONDS = 3
+
+
+def _add_suggestion(e: Error, source: object) -> None:
+    """Adds the call that `suggest` finds for a folder to the error of another call."""
+    if not hasattr(e, "add_note"):  # Python 3.10
+        return
+    if isinstance(source, (str, os.PathLike)) and os.path.isdir(os.path.expanduser(source)):
+        with contextlib.suppress(Error):  # it is only a help
+            for call in list(suggested(source, _SUGGEST_SECONDS).calls.values())[:1]:
+                e.add_note(f"chaski.suggest({os.fspath(source)!r}) finds: {call}")
 
 
 @takes(ConnectOptions)

@@ -22,7 +22,12 @@ def suggest(folder: Path) -> Suggestion:
     Args:
         folder: a directory.
     """
-    out, _ = ask(["suggest", "--json", "--", as_path("folder", folder)])
+    return suggested(folder)
+
+
+def suggested(folder: Path, timeout: float | None = None) -> Suggestion:
+    """Does what `suggest` says, within some seconds."""
+    out, _ = ask(["suggest", "--json", "--", as_path("folder", folder)], timeout=timeout)
     said = json.loads(out)
 
     def calls(name: str) -> dict[str, str]:
