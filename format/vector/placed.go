@@ -65,7 +65,7 @@ func newPlaced(o *Options, format string) (l *labels, err error) {
 	l.table = true // Options.Image is not of the format
 	l.form, err = newForm(o.Box)
 	for i, values := range l.values {
-		values.optional, values.words = true, i == 0 && o.Words
+		values.optional, values.words = o.OneImage, i == 0 && o.Words
 	}
 	return l, err
 }

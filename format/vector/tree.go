@@ -221,6 +221,11 @@ func spots(to []spot, name, below string, alternatives []string) []spot {
 
 // check refuses a file in which no object has coordinates where box says.
 func (t *tree) check() error {
+	for _, column := range t.values {
+		for _, name := range t.seen {
+			column.names[name] = true
+		}
+	}
 	if t.known || t.count == 0 && t.empty {
 		return nil
 	}

@@ -501,6 +501,17 @@ def test_columns_of_truths(root: Path) -> None:
     assert moves == [[c == 0 for c, _ in objects] for objects in OBJECTS]
 
 
+@pytest.mark.parametrize("names", [{"column": "objects.kind"}, {"columns": ["objects.k"]}])
+def test_a_column_that_no_object_has(root: Path, names: Any) -> None:
+    image_folder(root)
+    vector = Vector(
+        root / "metadata.jsonl", box={"x y w h": "objects.bbox"}, image="file_name", kind="boxes",
+        **names,
+    )  # fmt: skip
+    with pytest.raises(chaski.NotFoundError, match=r"objects\.k.*no feature has it.*categories"):
+        got(root, vector)
+
+
 def test_values_in_place_of_objects_are_counted(root: Path, caplog: Any) -> None:
     labelbox(root)
     rows = json.loads((root / "labelbox.json").read_text())
