@@ -85,6 +85,7 @@ func (e *Engine) Forecast(ctx context.Context, o dryrun.Options) (*dryrun.Foreca
 	}
 	run.finish()
 	run.out.Memory.Recoded = e.recoded.Bound(run.out.Total.Bytes)
+	run.out.RecodedEpochs = e.recoded.Epochs(run.out.Total.Bytes)
 	if foresees {
 		return &run.out, run.decide(ctx)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/source/diskcache"
 	"github.com/chaski-eo/chaski/tiff/tog"
@@ -130,6 +131,10 @@ func TestRecodedEpochs(t *testing.T) {
 				plan, err := e.Forecast(t.Context(), dryrun.Options{})
 				if err != nil {
 					t.Fatal(err)
+				}
+				all := share > 0 && plan.Memory.Recoded == plan.Total.Bytes*share/10
+				if epochs := plan.RecodedEpochs; (epochs > 0) != all {
+					t.Errorf("all chunks are held after %d epochs, %+v", epochs, plan.Memory)
 				}
 				got, want := plan.Memory.Recoded, min(plan.Total.Bytes*share/10, 24<<20/4)
 				if got > want || share > 0 && got == 0 {
@@ -345,4 +350,33 @@ func smoothOf(t testing.TB, path string, dtype chunk.DType, bands, side, tile, s
 		t.Fatal(err)
 	}
 	testfile.Write(t, path, b.Bytes())
+}
+
+// TestRecodedByBusyWorkers: where no worker is ever idle, chunks are encoded all the same, within the share of their
+// time, until all are.
+func TestRecodedByBusyWorkers(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 4 {
+		smoothTOG(t, filepath.Join(dir, fmt.Sprintf("%d.tif", i)), 3, 192, 64, i+1)
+	}
+	decoders := resources.NewDecoders(2)
+	decoders.Begin("others")
+	decoders.Begin("others")
+	e, err := loader.Open(t.Context(), loader.Spec{Source: dir, BatchSize: 4},
+		loader.Options{Recode: true, RecodeShare: 0.5, Workers: 2, Decoders: decoders})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for epoch := uint64(0); ; epoch++ {
+		before := e.Recoded().Counts()
+		epochOf(t, e, epoch)
+		e.Recoded().Settle()
+		if after := e.Recoded().Counts(); after.Missed == before.Missed {
+			if after.Used == 0 || !decoders.AllBusy() {
+				t.Errorf("%+v", after)
+			}
+			return
+		}
+	}
 }

@@ -38,6 +38,15 @@ type Figures struct {
 	Sources []Source   `json:"sources"`
 	Slowest []Raster   `json:"slowest"` // the slowest first, since the data were opened
 	Cache   *DiskCache `json:"cache"`   // since the engine started; nil: it has none
+	Recoded []Recoded  `json:"recoded"` // of each data whose engine keeps chunks in a form that decodes fast
+}
+
+// Recoded is what an engine keeps in a form that decodes fast.
+type Recoded struct {
+	Data   string `json:"data"`
+	Bytes  int64  `json:"bytes"`  // that it takes in memory
+	Used   int64  `json:"used"`   // chunks that were decoded from it
+	Missed int64  `json:"missed"` // chunks that were decoded from their files: it lacks them
 }
 
 // DiskCache is what the cache on disk of an engine did for all its ranks, in bytes.
@@ -189,6 +198,15 @@ func (f Figures) Since(old Figures) Figures {
 			out.Sources = append(out.Sources, now)
 		}
 	}
+	for _, now := range f.Recoded {
+		same := func(r Recoded) bool { return r.Data == now.Data }
+		if i := slices.IndexFunc(old.Recoded, same); i >= 0 && old.Recoded[i].Used <= now.Used {
+			now.Used, now.Missed = now.Used-old.Recoded[i].Used, now.Missed-old.Recoded[i].Missed
+		}
+		if now.Used+now.Missed > 0 {
+			out.Recoded = append(out.Recoded, now)
+		}
+	}
 	return out
 }
 
@@ -220,6 +238,7 @@ func (f *Figures) Join(other Figures) {
 	f.Ranks = append(f.Ranks, other.Ranks...)
 	f.Sources = append(f.Sources, other.Sources...)
 	f.Slowest = append(f.Slowest, other.Slowest...)
+	f.Recoded = append(f.Recoded, other.Recoded...)
 	slices.SortStableFunc(f.Slowest, func(a, b Raster) int { return cmp.Compare(b.Read+b.Decode, a.Read+a.Decode) })
 }
 
@@ -282,6 +301,7 @@ func (f Figures) Table() string {
 			percent(answers.Rank.Times().waits()))
 	}
 	f.slow(&b)
+	f.recoded(&b)
 	fmt.Fprintln(&b)
 	f.ranks(&b)
 	f.details(&b)
@@ -300,6 +320,23 @@ func (f Figures) slow(b *strings.Builder) {
 	}
 	first := f.Slowest[0]
 	fmt.Fprintf(b, "Which file is slowest?      %s: %s once\n", first.ID, duration(first.Read+first.Decode))
+}
+
+// recoded answers whether all chunks decode fast.
+func (f Figures) recoded(b *strings.Builder) {
+	var all Recoded
+	for _, r := range f.Recoded {
+		all.Bytes, all.Used, all.Missed = all.Bytes+r.Bytes, all.Used+r.Used, all.Missed+r.Missed
+	}
+	switch {
+	case all.Used+all.Missed == 0:
+		return
+	case all.Missed == 0:
+		fmt.Fprint(b, "Which chunks are recoded?   all")
+	default:
+		fmt.Fprintf(b, "Which chunks are recoded?   %s", percent(float64(all.Used)/float64(all.Used+all.Missed)))
+	}
+	fmt.Fprintf(b, " of those that were needed; %.1f MB are held\n", float64(all.Bytes)/1e6)
 }
 
 // ranks writes a row for each rank.

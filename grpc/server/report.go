@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/report"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -70,6 +71,10 @@ func figuresOf(ctx context.Context, e *datasetEntry, client clientID) (f report.
 		f.Sources = append(f.Sources, report.Source{Data: e.handle, Name: fault.WithoutSecrets(source.Source),
 			Rasters: source.Rasters, Read: source.Read.Seconds(), Decode: source.Decode.Seconds()})
 	}
+	if engine, ok := e.engine.(interface{ Recoded() *pixels.Recoded }); ok && engine.Recoded() != nil {
+		counts := engine.Recoded().Counts()
+		f.Recoded = []report.Recoded{{Data: e.handle, Bytes: counts.Bytes, Used: counts.Used, Missed: counts.Missed}}
+	}
 	for _, raster := range slowest {
 		f.Slowest = append(f.Slowest, report.Raster{ID: fault.WithoutSecrets(raster.ID), Field: raster.Field,
 			Read: raster.Read.Seconds(), Decode: raster.Decode.Seconds()})
@@ -89,7 +94,7 @@ func through(ctx context.Context, e Engine, f *report.Figures) {
 	for i := range f.Ranks {
 		f.Ranks[i].Through(servers)
 	}
-	f.Sources, f.Slowest = servers.Sources, servers.Slowest
+	f.Sources, f.Slowest, f.Recoded = servers.Sources, servers.Slowest, servers.Recoded
 }
 
 // placeOf returns where the data of a spec lie.

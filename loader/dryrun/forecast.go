@@ -145,6 +145,10 @@ type Forecast struct {
 	Most    Work         `json:"most"`
 	Sources []SourceWork `json:"sources"`
 	Memory  Memory       `json:"memory"`
+	// RecodedEpochs is after how many epochs all chunks are held in a form that decodes fast
+	// (resources.Options.Recode) if no worker is ever idle; idle workers hold them after one. 0: memory has no room
+	// for all, or none are held.
+	RecodedEpochs int `json:"recoded_epochs,omitempty"`
 	// InFlight is how many requests an engine sends at a time if the files are remote, or were.
 	InFlight int `json:"in_flight"`
 	// Variance is the variance of a mean over a batch, relative to that after a shuffle of all samples, if the rows are

@@ -23,6 +23,9 @@ import (
 const (
 	// recodedMost and recodedLeast bound what a chunk takes against its stored bytes: 13/10.
 	recodedMost, recodedLeast = 13, 10
+	// recodedCost is the time of encoding a chunk, with the first use of memory, as a part of the time that an epoch
+	// takes for one. recodedGain is the part of that time which a chunk that is held saves.
+	recodedCost, recodedGain = 1.0, 0.7
 	// recodedEntry is what the cache knows of one chunk beside its bytes: a key, a place, and their part of a map.
 	recodedEntry = 128
 	// recodedPause is how long nothing is kept after memory ran out.
@@ -32,14 +35,15 @@ const (
 	recodedFile = 64 << 10
 	// recodedAhead bounds the bytes of chunks that wait for an idle worker.
 	recodedAhead = 32 << 20
-	// recodedLook is how often a worker looks whether it may encode: decoding a chunk takes about as long.
+	// recodedLook is how often an encoder looks whether it may encode: decoding a chunk takes about as long.
 	recodedLook = time.Millisecond
 	// recodedSpare bounds the bytes of buffers that wait for further chunks: 128 tiles of 128 by 128 uint16.
 	recodedSpare = 4 << 20
 )
 
 // Recoded keeps chunks of files in a form that decodes fast, from the second time on that they are needed: in memory,
-// and beyond that in the cache on disk, if there is one. Idle workers encode them. It keeps the chunks that come first
+// and beyond that in the cache on disk, if there is one. Idle workers encode them, and busy ones as far as
+// resources.Options.RecodeShare allows. It keeps the chunks that come first
 // and drops none of them for others: in a random order each epoch needs all of them once, so the ones that are kept are
 // as good as any. It is safe for concurrent use, and a nil *Recoded keeps nothing.
 type Recoded struct {
@@ -59,6 +63,7 @@ type Recoded struct {
 
 	disk     source.DiskCache    // where chunks go that memory has no room for; nil: nowhere
 	decoders *resources.Decoders // of the workers
+	share    float64             // of their time that encoding may take
 	ctx      context.Context     // over once it is closed
 	close    context.CancelFunc
 
@@ -78,6 +83,7 @@ type RecodedCounts struct {
 	Chunks  int64 // that it has
 	OnDisk  int64 // chunks that went to disk
 	Used    int64 // times that a chunk was decoded from it
+	Missed  int64 // times that a chunk was decoded from its file that it may keep
 	Refused int64 // chunks that would take too many bytes
 }
 
@@ -114,14 +120,15 @@ type recoding struct {
 }
 
 // NewRecoded returns an empty cache for at most most bytes, which it charges to the budget as long as nobody waits for
-// them. It encodes while the decoders of the options are not all busy. The caller must call Close.
+// them. It encodes while the decoders of the options are not all busy, and else within RecodeShare. The caller must
+// call Close.
 func NewRecoded(most int64, o *resources.Options) *Recoded {
 	if chunk.NewRecoder() == nil {
 		return nil // this program could not decode what it encodes
 	}
 	r := &Recoded{most: most, reserve: procs.Memory() / keptReserve, available: procs.Available,
 		budget: o.Budget, chunks: map[recodedKey]recodedChunk{}, disk: o.Disk, decoders: o.Decoders,
-		pending: map[recodedKey]struct{}{}}
+		share: o.RecodeShare, pending: map[recodedKey]struct{}{}}
 	r.ctx, r.close = context.WithCancel(context.Background())
 	r.change = sync.NewCond(&r.work)
 	r.leave = o.Budget.Join(r)
@@ -152,6 +159,18 @@ func (r *Recoded) Bound(stored int64) int64 {
 		return 0
 	}
 	return min(r.most, stored*recodedMost/recodedLeast)
+}
+
+// Epochs returns after how many epochs all chunks of stored bytes are held if no worker is ever idle, 0 for never. That
+// takes memory for all of them.
+func (r *Recoded) Epochs(stored int64) (n int) {
+	if r == nil || stored*recodedMost/recodedLeast > r.most {
+		return 0
+	}
+	for held := 0.0; held < 1; n++ {
+		held += r.share * (1 - held*recodedGain) / recodedCost
+	}
+	return n
 }
 
 // Counts returns the counts so far.
@@ -245,16 +264,26 @@ func storedIndex(d chunk.DType, size, row int) chunk.Index {
 		DType: d, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Len: int64(size)}}}
 }
 
-// find returns an encoded chunk, which the caller must release if it has a segment. known says that it need not be
-// offered.
-func (r *Recoded) find(key recodedKey) (found recodedChunk, known bool) {
+// find returns an encoded chunk, which the caller must release if it has a segment.
+func (r *Recoded) find(key recodedKey) (found recodedChunk) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if found, known = r.chunks[key]; found.in != nil {
+	if found = r.chunks[key]; found.in != nil {
 		found.in.readers++
 	}
+	return found
+}
+
+// misses counts a chunk that was decoded from its file, and reports whether it is to be offered.
+func (r *Recoded) misses(key recodedKey) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.chunks[key]; known { // it is not worth it, or was encoded meanwhile
+		return false
+	}
+	r.counts.Missed++
 	now := time.Now()
-	return found, known || now.Before(r.paused) && (r.disk == nil || now.Before(r.full))
+	return !now.Before(r.paused) || r.disk != nil && !now.Before(r.full)
 }
 
 // recall appends to dst the frame of a chunk that the disk has: object as in recoding, decoded as it is in bytes.
@@ -292,7 +321,7 @@ func (r *Recoded) release(found recodedChunk, used bool) {
 	}
 }
 
-// offer lets an idle worker encode a chunk, unless many wait. It copies the content.
+// offer lets an encoder have a chunk, unless many wait. It copies the content.
 func (r *Recoded) offer(c recoding) {
 	buffer, ok := r.admit(&c)
 	if !ok {
@@ -338,19 +367,20 @@ func (r *Recoded) next() (c recoding, ok bool) {
 	return c, true
 }
 
-// encodeAll encodes chunks while not all decoders are busy.
+// encodeAll encodes chunks when it may.
 func (r *Recoded) encodeAll() {
 	decoder := chunk.NewDecoder(nil)
 	encoder := chunk.NewRecoder()
 	var samples, frame []byte
 	for {
 		next, ok := r.next()
-		for ok && r.decoders.AllBusy() && r.ctx.Err() == nil {
+		for ok && !r.decoders.MayAside(r.share) && r.ctx.Err() == nil {
 			time.Sleep(recodedLook)
 		}
 		if !ok || r.ctx.Err() != nil {
 			return
 		}
+		start := time.Now()
 		err := crash.Call(func() error {
 			frame = next.encode(decoder, encoder, frame[:0], &samples)
 			return nil
@@ -361,6 +391,7 @@ func (r *Recoded) encodeAll() {
 		if !r.keep(next.key, frame) {
 			r.toDisk(&next, frame)
 		}
+		r.decoders.Aside(time.Since(start))
 		r.finish(&next)
 	}
 }

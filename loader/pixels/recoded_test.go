@@ -107,7 +107,7 @@ func TestRecodedMemory(t *testing.T) {
 	if counts.Bytes > most || counts.Bytes < most*3/4 || b.Used() != counts.Bytes || counts.Chunks*frame > most {
 		t.Errorf("%+v, and %d bytes of the budget", counts, b.Used())
 	}
-	held, _ := r.find(recodedKey{Lo: 3})
+	held := r.find(recodedKey{Lo: 3})
 	if !slices.Equal(held.frame, bytes.Repeat([]byte{3}, frame)) {
 		t.Fatal("another frame")
 	}
@@ -135,7 +135,7 @@ func TestRecodedWithoutMemory(t *testing.T) {
 	if counts := r.Counts(); counts != (RecodedCounts{}) || b.Used() != 0 {
 		t.Errorf("%+v, and %d bytes of the budget", counts, b.Used())
 	}
-	if _, known := r.find(recodedKey{Lo: 2}); !known {
+	if r.misses(recodedKey{Lo: 2}) {
 		t.Error("further chunks are offered")
 	}
 }

@@ -289,7 +289,7 @@ func (w *walk) recall(ctx context.Context, wants []neededChunk) (rest []neededCh
 	count := 0
 	for i := range wants {
 		key := keyOf(w.object, w.x, wants[i].i)
-		found, _ := w.recoded.find(key)
+		found := w.recoded.find(key)
 		if found.in == nil {
 			w.Clock.Lap(resources.StageOther)
 			w.Stored = w.recoded.recall(object, lasting, key, w.x.DecodedBytes(wants[i].i), w.Stored[:0])
@@ -379,22 +379,21 @@ func (w *walk) rowByRow(frame []byte, c *neededChunk) bool {
 	return true
 }
 
-// remember lets an idle worker encode a chunk whose first pixels were decoded from its stored bytes.
+// remember lets an encoder have a chunk whose first pixels were decoded from its stored bytes.
 func (w *walk) remember(stored []byte, c *neededChunk, samples []byte, pixels int) {
 	if !w.recodes() || len(stored) == 0 || w.x.DecodedBytes(c.i) < keptTile || resources.IsLarge(w.x) {
 		return
 	}
 	key := keyOf(w.object, w.x, c.i)
-	if found, known := w.recoded.find(key); !known {
-		job := recoding{key: key, x: w.x, i: c.i, stored: len(stored), content: stored}
-		job.object, job.lasting = w.onDisk()
-		if _, height, width := w.x.DecodedShape(c.i); pixels == height*width {
-			job.content, job.decoded = samples, true
-		}
-		w.recoded.offer(job)
-	} else if found.in != nil {
-		w.recoded.release(found, false)
+	if !w.recoded.misses(key) {
+		return
 	}
+	job := recoding{key: key, x: w.x, i: c.i, stored: len(stored), content: stored}
+	job.object, job.lasting = w.onDisk()
+	if _, height, width := w.x.DecodedShape(c.i); pixels == height*width {
+		job.content, job.decoded = samples, true
+	}
+	w.recoded.offer(job)
 }
 
 // recallStored is recall for chunks of an array, which stand in groups: see groupEnd.
@@ -425,7 +424,7 @@ func (w *walk) recallStored(ctx context.Context, wants []neededChunk) (rest []ne
 // recallGroup puts the chunks of a group into the sink, if their stored chunk is kept encoded.
 func (w *walk) recallGroup(group []neededChunk, row int) bool {
 	first := &group[0]
-	found, _ := w.recoded.find(keyOfStored(first.stored.of))
+	found := w.recoded.find(keyOfStored(first.stored.of))
 	if found.in == nil {
 		return false
 	}
@@ -444,7 +443,7 @@ func (w *walk) recallGroup(group []neededChunk, row int) bool {
 	return used
 }
 
-// rememberStored lets an idle worker encode a stored chunk of an array, which was decoded.
+// rememberStored lets an encoder have a stored chunk of an array, which was decoded.
 func (w *walk) rememberStored(stored []byte, c *neededChunk, samples []byte) {
 	array := w.x.Grid.Array
 	size := len(samples)
@@ -456,10 +455,8 @@ func (w *walk) rememberStored(stored []byte, c *neededChunk, samples []byte) {
 		return
 	}
 	key := keyOfStored(c.stored.of)
-	if found, known := w.recoded.find(key); !known {
+	if w.recoded.misses(key) {
 		x := storedIndex(w.x.DType, size, row)
 		w.recoded.offer(recoding{key: key, x: &x, stored: len(stored), content: samples, decoded: true})
-	} else if found.in != nil {
-		w.recoded.release(found, false)
 	}
 }

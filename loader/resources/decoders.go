@@ -3,6 +3,7 @@ package resources
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Remote files are read by more goroutines than decode, because a unit of work spends most of its time
@@ -19,6 +20,9 @@ type Decoders struct {
 
 	mu      sync.Mutex
 	clients map[any]*clientDecoders
+	decoded time.Duration // that goroutines have decoded, until since
+	since   time.Time
+	aside   time.Duration // that Aside has counted
 }
 
 // clientDecoders are the places of one client.
@@ -48,7 +52,17 @@ func (d *Decoders) Begin(client any) {
 	of.users++
 	d.mu.Unlock()
 	of.places <- struct{}{}
-	d.busy.Add(1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.count(1)
+}
+
+// count counts the time until now, and n more goroutines that decode from now on. It needs the lock.
+func (d *Decoders) count(n int64) {
+	now := time.Now()
+	d.decoded += time.Duration(d.busy.Load()) * now.Sub(d.since)
+	d.since = now
+	d.busy.Add(n)
 }
 
 // End ends what Begin began.
@@ -56,9 +70,9 @@ func (d *Decoders) End(client any) {
 	if d == nil {
 		return
 	}
-	d.busy.Add(-1)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.count(-1)
 	of := d.clients[client]
 	<-of.places
 	if of.users--; of.users == 0 && len(d.clients) > keptClients {
@@ -68,6 +82,28 @@ func (d *Decoders) End(client any) {
 
 // AllBusy reports whether as many goroutines decode as one client may have.
 func (d *Decoders) AllBusy() bool { return d != nil && d.busy.Load() >= int64(d.most) }
+
+// MayAside reports whether other work may go on beside the decoders: not all of them are busy, or such work has taken
+// at most share of their time. The caller must give the time that it takes to Aside.
+func (d *Decoders) MayAside(share float64) bool {
+	if !d.AllBusy() {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.count(0)
+	return d.aside <= time.Duration(share*float64(d.decoded))
+}
+
+// Aside counts the time of other work, as far as all decoders are busy.
+func (d *Decoders) Aside(t time.Duration) {
+	if !d.AllBusy() {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.aside += t
+}
 
 // Readers returns how many goroutines to start so that n decode: n for local files, Options.Fetchers for
 // remote ones, if that is more. It sets the decoders that these need: Options.Decoders, or else n for remote ones.

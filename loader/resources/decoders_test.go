@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestDecodersOfAClient promises that each client has as many decoders as there may be and no more, and that clients
@@ -45,5 +46,35 @@ func TestDecodersOfAClient(t *testing.T) {
 	}
 	if n := len(d.clients); n > keptClients+2 {
 		t.Errorf("%d clients are known", n)
+	}
+}
+
+// TestAside: while all decoders are busy, other work has its share of their time, and else all that it wants.
+func TestAside(t *testing.T) {
+	const share = 0.25
+	d := NewDecoders(2)
+	d.Begin("one")
+	d.Aside(time.Hour) // of an idle processor
+	if !d.MayAside(share) {
+		t.Error("one of two decoders is idle")
+	}
+	d.Begin("one")
+	begin := time.Now()
+	for worked := time.Duration(0); worked < 5*time.Millisecond; {
+		if d.MayAside(share) {
+			worked += time.Millisecond
+			d.Aside(time.Millisecond)
+		}
+	}
+	if least := 4 * time.Millisecond / 2 * 4; time.Since(begin) < least*9/10 { // two decode, one ms goes before
+		t.Errorf("5 ms of work after %v of two decoders", time.Since(begin))
+	}
+	d.Aside(time.Hour)
+	if d.MayAside(share) {
+		t.Error("an hour was too little")
+	}
+	d.End("one")
+	if !d.MayAside(share) {
+		t.Error("an idle decoder does not count")
 	}
 }

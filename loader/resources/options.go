@@ -21,6 +21,7 @@ const (
 	DefaultMemoryBytes   = 256 << 20 // of small batches
 	DefaultMaxChunkBytes = 64 << 20
 	DefaultCacheBytes    = 64 << 20
+	DefaultRecodeShare   = 0.1
 )
 
 // Options say how an engine works. They change no byte of any batch.
@@ -48,14 +49,17 @@ type Options struct {
 	MaxChunkBytes int
 	// CacheBytes bounds the parsed headers and table pages kept, in bytes. Default DefaultCacheBytes.
 	CacheBytes int64
-	// Recode keeps chunks that were decoded once in a form that decodes fast, which idle workers encode: from the
-	// second epoch on they take less work. With MemoryBytes they take at most a quarter of it, else an eighth of
-	// the machine's memory or a quarter of Budget, and what others need they give back. Chunks for which memory has
-	// no room go to Disk.
+	// Recode keeps chunks that were decoded once in a form that decodes fast, which idle workers encode, and busy
+	// ones within RecodeShare: from the second epoch on they take less work. With MemoryBytes they take at most a
+	// quarter of it, else an eighth of the machine's memory or a quarter of Budget, and what others need they give
+	// back. Chunks for which memory has no room go to Disk.
 	Recode bool
 	// VerifyContents marks contents by the tensors of some samples, in place of entity tags and times: see
 	// Engine.Marks.
 	VerifyContents bool
+	// RecodeShare is the most time that encoding takes while all workers are busy, as a part of theirs. Default
+	// DefaultRecodeShare.
+	RecodeShare float64
 	// Roots are the directories in which local files must lie. nil allows every file, an empty list
 	// none.
 	Roots []string
@@ -124,6 +128,7 @@ func (o Options) WithDefaults() Options {
 	}
 	o.MaxChunkBytes = cmp.Or(o.MaxChunkBytes, DefaultMaxChunkBytes)
 	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
+	o.RecodeShare = cmp.Or(o.RecodeShare, DefaultRecodeShare)
 	if o.large == nil {
 		o.large = NewLargeChunks(largeBytes(o.MemoryBytes, o.Budget.Limit()))
 	}
@@ -165,7 +170,16 @@ func (o Options) Validate() error {
 	return cmp.Or(
 		between("Workers", o.Workers), between("Fetchers", o.Fetchers), atLeast("MemoryBytes", o.MemoryBytes, 0),
 		atLeast("MaxChunkBytes", int64(o.MaxChunkBytes), 1), atLeast("CacheBytes", o.CacheBytes, 1),
+		o.checkRecodeShare(),
 	)
+}
+
+// checkRecodeShare checks RecodeShare.
+func (o *Options) checkRecodeShare() error {
+	if o.RecodeShare > 0 && o.RecodeShare <= 1 {
+		return nil
+	}
+	return fmt.Errorf("options: RecodeShare is %g: it must be above 0 and at most 1", o.RecodeShare)
 }
 
 // Members keeps the containers open into which paths of raster.Read lead ("data.taco::roi_1/lrf::2"),

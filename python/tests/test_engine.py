@@ -6,6 +6,7 @@ import copy
 import gc
 import io
 import logging
+import math
 import os
 import pickle
 import resource
@@ -89,8 +90,11 @@ def test_an_engine_has_a_cache(fake_binary, tmp_path, monkeypatch):
         assert fake_binary()[0][-2:] == (f"--cache-dir={tmp_path}/c", "--cache-bytes=1073741824")
     with chaski.load("d", batch_size=4, engine=chaski.Engine(recode=True)):
         assert fake_binary()[1][-1] == "--recode=true"
-    with pytest.raises(chaski.SpecError, match="recode is 1: it must be True or False"):
-        chaski.load("d", batch_size=4, engine=chaski.Engine(recode=1))
+    with chaski.load("d", batch_size=4, engine=chaski.Engine(recode=0.2)):
+        assert fake_binary()[2][-2:] == ("--recode=true", "--recode-share=0.2")
+    for wrong in (1, 0.0, 1.0, math.nan, "yes"):
+        with pytest.raises(chaski.SpecError, match="recode is"):
+            chaski.load("d", batch_size=4, engine=chaski.Engine(recode=wrong))
     for wrong in ({"cache": "c"}, {"cache": "c", "cache_bytes": 0}, {"cache_bytes": -1}):
         with pytest.raises(chaski.SpecError, match="cache_bytes"):
             chaski.load("d", batch_size=4, engine=chaski.Engine(**wrong))

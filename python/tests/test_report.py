@@ -193,3 +193,23 @@ def test_dashboard():
             assert have == known, at
 
     lost(board, again)
+
+
+def test_recoded(tmp_path):
+    """The table says which part of the chunks came from what `recode` holds."""
+    for i in range(8):
+        (tmp_path / f"{i}.tif").write_bytes((DATA / "coast.tif").read_bytes())
+    engine = chaski.Engine(recode=0.5, workers=1, share=False)
+    with chaski.load(tmp_path, batch_size=4, engine=engine) as loader:
+        for epoch in range(100):
+            for _ in loader:
+                pass
+            said = answers(loader.report())["Which chunks are recoded?"]
+            if epoch == 0:
+                assert said == "0"
+            if said == "all":
+                break
+        assert said == "all"
+        (held,) = loader.metrics()["recoded"]
+        assert held["used"] >= held["missed"] / epoch and held["bytes"] > 0
+        assert sum(held[k] for k in ("used", "missed")) % (epoch + 1) == 0

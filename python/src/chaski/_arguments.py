@@ -265,10 +265,11 @@ class Engine(HasToken):
             `load`.
         cache_bytes: the most that `cache` may take on disk, at least 64 KiB; default: what the
             environment variable CHASKI_CACHE_BYTES has. Only for `load`.
-        recode: keep decoded chunks in memory in a form that decodes fast, which idle workers make:
-            from the second epoch on, samples take less work. The chunks take at most a quarter of
-            `memory`; without it, an eighth of the machine's, as long as nobody else needs it.
-            Larger ones for which memory has no room go to `cache`. Only for `load`.
+        recode: keep decoded chunks in memory in a form that decodes fast: from the second epoch on,
+            samples take less work. Idle workers make it, and where none is idle, a tenth of their
+            time goes to it; 0.2 gives a fifth. The chunks take at most a quarter of `memory`;
+            without it, an eighth of the machine's, as long as nobody else needs it. Larger ones for
+            which memory has no room go to `cache`. Only for `load`.
         requester_pays: your account pays for requests to S3, as buckets such as usgs-landsat ask
             for; default: whether the environment variable AWS_REQUEST_PAYER is "requester", as for
             GDAL. Only for `load`.
@@ -315,7 +316,7 @@ class Engine(HasToken):
     max_chunk: int | None = None
     cache: Path | None = None
     cache_bytes: int | None = None
-    recode: bool = False
+    recode: bool | float = False
     requester_pays: bool = False
     prefetch: int | None = None
     transport: Transport = "auto"

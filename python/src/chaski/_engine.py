@@ -100,7 +100,7 @@ class LocalEngine:
     """
 
     def __init__(
-        self, binary: str, shared: _host.Settings | None = None, **limits: int | str | None
+        self, binary: str, shared: _host.Settings | None = None, **limits: float | str | None
     ) -> None:
         """Starts the engine, with limits as of `Engine`, and waits until it listens.
 
@@ -352,7 +352,7 @@ _guard = threading.RLock()
 _running: dict[object, LocalEngine] = {}
 
 
-def acquire(share: bool = True, **limits: int | str | None) -> LocalEngine:
+def acquire(share: bool = True, **limits: float | str | None) -> LocalEngine:
     """Returns the engine with limits as of `LocalEngine`, started if need be.
 
     `release` gives it back.
@@ -389,7 +389,7 @@ def release(engine: LocalEngine) -> None:
 class Held:
     """An engine that is held, and that another one can take the place of."""
 
-    def __init__(self, share: bool, **limits: int | str | None) -> None:
+    def __init__(self, share: bool, **limits: float | str | None) -> None:
         self._acquire = functools.partial(acquire, share, **limits)
         self.engine = self._acquire()
 

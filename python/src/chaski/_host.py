@@ -54,10 +54,10 @@ DOORS = 8
 HELD_FOR = "CHASKI_HELD_FOR"
 """The variable by which an engine learns the digest of its settings; /proc hides it from others."""
 
-Settings = tuple[str, tuple[tuple[str, int | str], ...], tuple[tuple[str, str], ...]]
+Settings = tuple[str, tuple[tuple[str, float | str], ...], tuple[tuple[str, str], ...]]
 
 
-def settings(binary: str, limits: Mapping[str, int | str]) -> Settings:
+def settings(binary: str, limits: Mapping[str, float | str]) -> Settings:
     """Returns all that makes one engine of this process unlike another."""
     environment = ((k, v) for k, v in os.environ.items() if _READ.match(k) and k != HELD_FOR)
     return binary, tuple(sorted(limits.items())), tuple(sorted(environment))

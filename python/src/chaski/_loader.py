@@ -461,7 +461,9 @@ class Loader:
 
         The dict has "seconds", "ranks", "sources", "slowest" and "cache": the bytes that all ranks
         of the engine had "from_cache" and "from_store", what the cache on disk has "used" and its
-        "quota"; None if the engine has no such cache, or has worked on no batch yet.
+        "quota"; None if the engine has no such cache, or has worked on no batch yet. "recoded" has
+        of each data the "bytes" that `recode` holds in memory, and how many chunks were decoded
+        from these ("used") and from files ("missed").
 
         Args:
             planned: "planned" beside them has "from_cache" and "from_store" of each epoch that gave

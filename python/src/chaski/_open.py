@@ -116,6 +116,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             cache_dir=absolute_path(os.fspath(e.cache)) if e.cache else None,
             cache_bytes=e.cache_bytes,
             recode="true" if e.recode else None,
+            recode_share=None if isinstance(e.recode, bool) else e.recode,
             requester_pays="true" if e.requester_pays else None,
         )
         stack.callback(held.release)
@@ -297,7 +298,11 @@ def _checked_engine(o: SpecOptions, call: str, *not_here: str) -> Engine:
             count(name, v, _LEAST.get(name, 1), *[MAX_WORKERS] * (name == "workers"))
     positive("timeout", e.timeout)
     positive("patience", e.patience, zero=True)
-    for name in ("recode", "requester_pays", "share", "reuse", "plain_token"):
+    if not (isinstance(e.recode, bool) or (isinstance(e.recode, float) and 0 < e.recode < 1)):
+        raise SpecError(
+            f"recode is {e.recode!r}: it must be True, False or a part of the time, such as 0.1"
+        )
+    for name in ("requester_pays", "share", "reuse", "plain_token"):
         if not isinstance(v := getattr(e, name), bool):
             raise SpecError(f"{name} is {v!r}: it must be True or False")
     if not isinstance(e.credentials, grpc.ChannelCredentials | None):

@@ -23,6 +23,7 @@ type Engine struct {
 	cache    int64
 	maxChunk int
 	recode   bool
+	share    float64
 }
 
 // Add adds the flags.
@@ -33,13 +34,14 @@ func (f *Engine) Add(fl *pflag.FlagSet) {
 	console.CountVar(fl, &f.cache, "cache", resources.DefaultCacheBytes, 1)
 	AddMaxChunk(fl, &f.maxChunk)
 	console.Var(fl, &f.recode, "recode", false)
+	console.Var(fl, &f.share, "recode-share", resources.DefaultRecodeShare)
 }
 
 // Options returns the settings of the engine, and limits the heap of this process to its budget.
 func (f *Engine) Options() (loader.Options, error) {
 	budget, err := f.total.Budget(f.memory)
 	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache,
-		MaxChunkBytes: f.maxChunk, Budget: budget, Recode: f.recode}, err
+		MaxChunkBytes: f.maxChunk, Budget: budget, Recode: f.recode, RecodeShare: f.share}, err
 }
 
 // Run has the flags of commands that look at a run: its spec and the settings of its engine.
