@@ -66,6 +66,8 @@ type Residuals interface {
 	// Read fills dst with the next residuals of the frame: see kernel.Planar. dst has whole blocks of ResidualBlock
 	// numbers, or the rest of the frame. Read reports whether the frame has them.
 	Read(dst []byte) bool
+	// Done reports whether nothing follows what was read.
+	Done() bool
 }
 
 // ResidualBlock is how many numbers a block of residuals has.

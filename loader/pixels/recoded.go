@@ -248,6 +248,12 @@ func frameIndex(x *chunk.Index) chunk.Index {
 	return frames
 }
 
+// isFrames reports whether x's chunks are stored as frames that a Decoder decodes by frameIndex.
+func isFrames(x *chunk.Index) bool {
+	changed := x.BigEndian || x.Reversed || x.LowBits || x.Bits || x.Packed != 0
+	return x.Codec == chunk.OpenZL && x.Predictor == chunk.NoPredictor && !changed
+}
+
 // keyOfStored returns the key of a stored chunk of an array. Other open arrays have other numbers.
 func keyOfStored(of chunk.ChunkID) recodedKey {
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 16), of.Array)

@@ -188,6 +188,9 @@ func (w *walk) chunk(stored []byte, c *neededChunk) error {
 		w.finish(c, samples)
 		return nil
 	}
+	if isFrames(x) && len(stored) > 0 && w.rowByRow(stored, c) {
+		return nil
+	}
 	samples, pixels := w.memory(c), w.pixels(c)
 	if c.alone {
 		top, bottom := w.rowsOf(c.i)
@@ -340,8 +343,9 @@ func (w *walk) fromFrame(frame []byte, c *neededChunk) bool {
 // stay in a first-level cache of 32 KiB.
 const planarBytes = 4 << 10
 
-// rowByRow is fromFrame for a chunk of one band that goes to one place only: rows become elements as soon as they are
-// decoded, while those before them are on their way to memory. It reports false for other chunks, and damaged ones.
+// rowByRow puts a chunk of one band that goes to one place only into the sink, from its frame: rows become elements as
+// soon as they are decoded, while those before them are on their way to memory. It reports false for other chunks, and
+// damaged ones.
 func (w *walk) rowByRow(frame []byte, c *neededChunk) bool {
 	sink, ok := w.sink.(planarSink)
 	if !ok || c.t != nil {
@@ -373,6 +377,9 @@ func (w *walk) rowByRow(frame []byte, c *neededChunk) bool {
 		planar.Put(above, waiting[:whole])
 		rows -= whole / line
 		held = copy(waiting, waiting[whole:held])
+	}
+	if left == 0 && !residuals.Done() {
+		return false
 	}
 	w.Clock.Decoded(w.x.DecodedBytes(c.i))
 	w.Clock.Lap(resources.StageDecode)

@@ -142,7 +142,7 @@ def test_write_compresses(tmp_path):
     a = np.cumsum(rng.integers(-3, 4, (2, 3, 70, 90)), -1).astype("i4")
     said = {"bands": list("abc"), "time": ["2024-05-06", "2024-05-07"], "crs": 32633}
     said["transform"] = (10, 0, 0, 0, -10, 0)
-    for graph in ("auto", "best", "planar>zigzag>pfor"):
+    for graph in ("auto", "best", "fast", "planar>zigzag>pfor"):
         for frame in ("t b h w", "h w b t", "b t h w"):
             table = rumi.frames(a, f"t b (y h) (x w) -> y x ({frame})", 32)
             header = rumi.write(tmp_path / "x.rumi", table, graph=graph, **said)
@@ -218,7 +218,7 @@ for k, c in enumerate(json.load(open(f"{folder}/cases.json"))):
 
 
 GRAPHS = ["auto", "best", "zstd", "delta>zigzag>transpose>entropy", "planar>zigzag>pfor", "bitpack"]
-GRAPHS += ["planar>zigzag>transpose>zstd", "store"]
+GRAPHS += ["planar>zigzag>transpose>zstd", "store", "fast"]
 
 
 def random_case(rng: np.random.Generator) -> tuple[dict, np.ndarray]:
@@ -301,3 +301,31 @@ def test_torch_has_types_of_its_own(name):
     want = chaski.read(files[0], layout="t b y x")
     assert bits == want.tobytes()
     assert got.dtype == getattr(torch, name, torch.uint8)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "i2", "f4"])
+def test_fast_files_train_like_their_sources(binary, tmp_path, dtype):
+    """Batches of what `convert --codec fast` writes are those of numpy, also cut and turned."""
+    rng = np.random.default_rng(8)
+    images = np.cumsum(rng.integers(-3, 4, (6, 3, 130, 192)), -1).astype(dtype)
+    for i, image in enumerate(images):
+        chunks, layout = rumi.tile(image, 64)
+        rumi.write(tmp_path / f"{i}.tif", chunks, layout, graph="zstd")
+    command = [binary, "convert", "--codec", "fast", "--tile", "64", "--time", "2024-05-06"]
+    subprocess.run([*command, "-o", f"{tmp_path}/fast/", f"{tmp_path}"], check=True)
+    mean, std = np.float32(7), np.float32(3)
+    seen = 0
+    for more in ({}, {"window": (50, 70)}, {"pixels": chaski.Pixels(augment="d4"), "window": 64}):
+        options = {"batch_size": 3, "shuffle": True, "seed": 4, **more}
+        fast = chaski.load(tmp_path / "fast", **options)
+        scale = chaski.Normalize(mean=float(mean), std=float(std))
+        floats = chaski.load(tmp_path / "fast", normalize=scale, **options)
+        plain = chaski.load(f"{tmp_path}/*.tif", **options)
+        for a, b, c in zip(fast, floats, plain, strict=True):
+            assert np.array_equal(np.asarray(a["image"]), np.asarray(c["image"]))
+            want = (np.asarray(c["image"]).astype("f4") - mean) / std
+            np.testing.assert_allclose(np.asarray(b["image"]), want, rtol=1e-6, atol=1e-6)
+            if not more:
+                assert np.array_equal(np.asarray(c["image"]), images[c["sample"]])
+            seen += len(a["sample"])
+    assert seen == 3 * len(images)

@@ -59,6 +59,9 @@ func (f *frames) Read(dst []byte) (ok bool) {
 // until they are summed up.
 const someBlocks = 8
 
+// Done implements chunk.Residuals.
+func (f *frames) Done() bool { return len(f.left) == 0 }
+
 // first decodes the rows of a frame of a Recoder that are needed. It reports false if it is another frame, or damaged.
 func (f *frames) first(dst, frame []byte, t *chunk.Tile) bool {
 	if t.Number == 0 {
@@ -82,7 +85,7 @@ func (f *frames) first(dst, frame []byte, t *chunk.Tile) bool {
 			done = rows
 		}
 	}
-	return t.Need < len(dst) || len(f.left) == 0
+	return t.Need < len(dst) || f.Done()
 }
 
 // sumRows makes samples of the residuals of rows of width numbers, from number pos on.
@@ -90,12 +93,8 @@ func sumRows[T kernel.Unsigned](rows []byte, width, pos int) {
 	cast.Fill(rows, func(out []T) { kernel.PlanarZigzagFrom(out, out, width, pos) })
 }
 
-// recoderGraph decodes faster than zstd, and takes about as many bytes for numbers that change
-// little from pixel to pixel.
-const recoderGraph = "planar>zigzag>pfor"
-
 func newRecoder() chunk.Recoder {
-	encoder, err := openzl.NewEncoder(recoderGraph, openzl.EncodeOptions{Geozl: openzl.Geozl19, Fast: true})
+	encoder, err := openzl.NewEncoder("fast", openzl.EncodeOptions{Geozl: openzl.Geozl19, Bare: true})
 	if err != nil {
 		return nil // the graph is one of the package's
 	}

@@ -48,15 +48,54 @@ func TestFirstRowsOfRecodedFrames(t *testing.T) {
 	})
 }
 
+// TestFramesOfFiles: what the graph "fast" writes is read back, and no bit of it can change without an error.
+func TestFramesOfFiles(t *testing.T) {
+	const h, w, width = 13, 40, 2
+	samples := smooth(h, w, width, 5)
+	encoder, err := openzl.NewEncoder("fast", openzl.EncodeOptions{Geozl: openzl.Geozl18})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame, err := encoder.Encode(nil, samples, width, h, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := &frames{d: openzl.NewDecoder(openzl.Options{Custom: Codecs()})}
+	if row, ok := decoder.Open(frame, h*w, width); !ok || row != w {
+		t.Fatal("its residuals cannot be read row by row")
+	}
+	whole := &chunk.Tile{Need: len(samples), Number: width}
+	got := make([]byte, len(samples), len(samples)+chunk.Spare)
+	if err := decoder.Decompress(got, frame, whole); err != nil || !bytes.Equal(got, samples) {
+		t.Fatalf("other samples: %v", err)
+	}
+	for i := range frame {
+		for bit := range 8 {
+			frame[i] ^= 1 << bit
+			err := decoder.Decompress(got, frame, whole)
+			frame[i] ^= 1 << bit
+			if fault.KindOf(err) == 0 && !bytes.Equal(got, samples) {
+				t.Fatalf("bit %d of byte %d: other samples, and no fault: %v", bit, i, err)
+			}
+		}
+	}
+}
+
 // FuzzRecoded: frames of a Recoder that are damaged decode to what the decoder of all frames makes of them, and only
 // frames that it refuses are refused.
 func FuzzRecoded(f *testing.F) {
 	for i, width := range []int{1, 2, 4, 8} {
-		frame, err := chunk.NewRecoder().Encode(nil, smooth(20, 40+i, width, 3), width, 20, 40+i)
-		if err != nil {
-			f.Fatal(err)
+		for _, bare := range []bool{true, false} {
+			encoder, err := openzl.NewEncoder("fast", openzl.EncodeOptions{Geozl: openzl.Geozl18, Bare: bare})
+			if err != nil {
+				f.Fatal(err)
+			}
+			frame, err := encoder.Encode(nil, smooth(20, 40+i, width, 3), width, 20, 40+i)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(frame, uint16(20*(40+i)), byte(width), uint16(300))
 		}
-		f.Add(frame, uint16(20*(40+i)), byte(width), uint16(300))
 	}
 	decoder := chunk.Registered()[chunk.OpenZL]()
 	all := openzl.NewDecoder(openzl.Options{Custom: Codecs()})

@@ -71,7 +71,7 @@ func TestOriginal(t *testing.T) {
 
 // TestFastFrames: frames of a cache hold the same samples as others, and no checksum.
 func TestFastFrames(t *testing.T) {
-	encoder, err := openzl.NewEncoder("planar>zigzag>pfor", openzl.EncodeOptions{Geozl: openzl.Geozl19, Fast: true})
+	encoder, err := openzl.NewEncoder("fast", openzl.EncodeOptions{Geozl: openzl.Geozl19, Bare: true})
 	if err != nil {
 		t.Fatal(err)
 	}

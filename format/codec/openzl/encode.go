@@ -55,9 +55,8 @@ type EncodeOptions struct {
 	// figures of PivCo for processors with AVX-512 VBMI2, with AVX2, and others. Best has the default DefaultMaxCost,
 	// auto none.
 	MaxCost float64
-	// Fast is for frames that only this process, or a cache with checksums of its own, keeps. They decode 1.3 times as
-	// fast and are 3 % larger: they carry no checksums, and pfor has fewer numbers that it puts in place one by one.
-	Fast bool
+	// Bare is for frames that only this process, or a cache with checksums of its own, keeps: they carry no checksums.
+	Bare bool
 }
 
 // DefaultMaxCost is the default of EncodeOptions.MaxCost for best: the cost of planar>zigzag>transpose>zstd of
@@ -94,7 +93,9 @@ type Encoder struct {
 //	[delta> or planar>] [zigzag>] [transpose>] store, zstd, entropy, bitpack, constant, pfor or pivco
 //
 // or "auto" or "best", which try several on a part of each raster and take the smallest, best of those that decode
-// fast (EncodeOptions.MaxCost) delta is the difference to the sample before,
+// fast (EncodeOptions.MaxCost); or "fast", which is planar>zigzag>pfor for frames that decode as fast as can be: pfor
+// puts fewer numbers in place one by one, and of the checksums there is only the one of the stored bytes.
+// delta is the difference to the sample before,
 // planar (a codec of geozl) the difference to W + N - NW. zigzag maps 0, -1, 1, -2, ... to 0, 1, 2, 3, ....
 // transpose splits samples into one stream per byte (TransposeSplit). zstd and entropy code each stream;
 // entropy is whichever is smallest of Huffman, FSE, fewer bits, or one byte for all. Without transpose,
@@ -108,8 +109,11 @@ type Encoder struct {
 func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 	o.Level = cmp.Or(o.Level, DefaultLevel)
 	encoder := &Encoder{opt: o, loops: kernel.PivcoHere(), exceptionCost: kernel.ExceptionCost}
-	if o.Fast {
-		encoder.w.bare, encoder.exceptionCost = true, kernel.FastExceptionCost
+	if graph == "fast" {
+		graph, encoder.w.left, encoder.exceptionCost = fastGraph, sumContent, kernel.FastExceptionCost
+	}
+	if o.Bare {
+		encoder.w.left = sumContent | sumStored
 	}
 	if encoder.auto = graph == "auto" || graph == "best"; encoder.auto {
 		if graph == "best" && o.MaxCost == 0 {
@@ -123,11 +127,11 @@ func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 }
 
 // Encode appends to dst a frame of format version 24, or 27 where it has PivCo Huffman. It holds samples,
-// little-endian numbers of width bytes (1, 2, 4 or 8) in h rows of w, as one numeric output. Planes of several
-// bands may follow each other as further rows. Without Fast, the frame carries both checksums, as frames of the
-// original library do by default. If the graph does not make the samples smaller, the frame stores them as they
-// are. The error, of kind Unsupported, says that the sizes contradict each other, or that the graph does not suit the
-// samples.
+// little-endian numbers of width bytes (1, 2, 4 or 8) in h rows of w, as one numeric output. Planes of several bands
+// may follow each other as further rows. The frame carries both checksums, as frames of the original library do by
+// default, unless it is bare or of the graph "fast". If the graph does not make the samples smaller, the frame stores
+// them as they are. The error, of kind Unsupported, says that the sizes contradict each other, or that the graph does
+// not suit the samples.
 func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err

@@ -28,7 +28,7 @@ var graphs = []string{
 	"planar>zigzag>zstd", "planar>zigzag>transpose>entropy", "planar>zigzag>transpose>zstd", "planar>zstd", "auto",
 	"best", "delta>zigzag>transpose>zstd",
 	"pfor", "delta>zigzag>pfor", "planar>zigzag>pfor", "transpose>pivco", "delta>zigzag>transpose>pivco",
-	"planar>zigzag>pivco", "planar>zigzag>transpose>pivco",
+	"planar>zigzag>pivco", "planar>zigzag>transpose>pivco", "fast",
 }
 
 // raster makes samples like those of an image, of some kind.

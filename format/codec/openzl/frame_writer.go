@@ -39,8 +39,14 @@ type frameWriter struct {
 	nodes  []writtenNode
 	head   []byte // holds the headers of all nodes
 	newest uint32 // format version that the nodes need; 0 for writeVersion
-	bare   bool   // frames carry no checksums
+	left   byte   // the checksums that frames leave out: sumContent, sumStored
 }
+
+// Checksums of a frame, as flags of its header.
+const (
+	sumContent = 1
+	sumStored  = 2
+)
 
 func (w *frameWriter) reset() {
 	w.nodes, w.head, w.newest = w.nodes[:0], w.head[:0], 0
@@ -71,17 +77,14 @@ func (w *frameWriter) varintHeader(v uint64) []byte {
 	return w.header(binary.AppendUvarint(nil, v)...)
 }
 
-// appendTo appends the frame of content to dst, with both checksums unless frames are bare.
+// appendTo appends the frame of content to dst.
 func (w *frameWriter) appendTo(dst, content []byte) []byte {
 	frame := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, magicBase+max(w.newest, writeVersion))
-	sums := byte(3) // of the content and of the stored bytes
-	if w.bare {
-		sums = 0
-	}
+	sums := (sumContent | sumStored) &^ w.left
 	dst = append(dst, sums, 1|2<<4) // one output, numeric
 	dst = binary.AppendUvarint(dst, uint64(len(content))+1)
-	if !w.bare {
+	if sums&sumStored != 0 {
 		dst = append(dst, byte(xxh3.Hash(dst[frame:])))
 	}
 
@@ -95,8 +98,10 @@ func (w *frameWriter) appendTo(dst, content []byte) []byte {
 	for stream := range w.stored {
 		dst = append(dst, stream...)
 	}
-	if !w.bare {
+	if sums&sumContent != 0 {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(xxh3.Hash(content)))
+	}
+	if sums&sumStored != 0 {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(xxh3.Hash(dst[chunk:])))
 	}
 	return append(dst, 0)

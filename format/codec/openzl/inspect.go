@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/format/codec/openzl/internal/wire"
 )
@@ -75,8 +77,8 @@ func codecName(nd codecNode) string {
 	return codecs.Standard[nd.id].Name
 }
 
-// Lone is a frame with one numeric output, whose only chunk has one codec that takes one stored stream, and no
-// checksums: what an Encoder with Fast makes of a graph of one codec.
+// Lone is a frame with one numeric output, whose only chunk has one codec that takes one stored stream, and no checksum
+// of the content: what an Encoder makes of the graph "fast".
 type Lone struct {
 	ID     uint32 // of a custom codec
 	Header []byte // of the codec
@@ -84,16 +86,23 @@ type Lone struct {
 	Size   int // bytes of the output
 }
 
-// Lone returns the parts of a frame that is a Lone. ok is false for all others. The parts share the memory of frame.
+// Lone returns the parts of a frame that is a Lone. ok is false for all others, and for damaged ones. The parts share
+// the memory of frame.
 func (d *Decoder) Lone(frame []byte) (lone Lone, ok bool) {
 	d.reset()
 	cursor, header, chunk := wire.Cursor{B: frame}, &d.header, &d.chunk
 	if header.parse(&cursor, d.opt.MaxOutput) != nil || header.version < chunkVersion || len(header.types) != 1 ||
-		header.types[0] != Numeric || header.contentChecksum || header.chunkChecksum {
+		header.types[0] != Numeric || header.contentChecksum {
 		return lone, false
 	}
+	start := cursor.Off
 	if end, err := header.isEnd(&cursor, 0); end || err != nil || chunk.parse(&cursor, header) != nil {
 		return lone, false
+	}
+	if end := cursor.Off; header.chunkChecksum {
+		if sum := cursor.U32(); !d.opt.SkipChecksums && sum != uint32(xxh3.Hash(frame[start:end])) {
+			return lone, false
+		}
 	}
 	if len(chunk.nodes) != 1 || len(chunk.stored) != 1 || len(chunk.distances) != 1 || chunk.distances[0] != 0 {
 		return lone, false

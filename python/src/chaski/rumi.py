@@ -228,7 +228,7 @@ def write(
             output of the samples' width; or what `rumi.frames` returned, each frame compressed.
             With a graph, the arrays themselves.
         layout: what those returned beside the tiles.
-        graph: how the engine compresses: "auto", "best", or an OpenZL graph such as
+        graph: how the engine compresses: "auto", "best", "fast", or an OpenZL graph such as
             "planar>zigzag>pfor". It, `level`, `geozl` and `max_cost` are as for `chaski convert`.
         level: of zstd, 1 to 22.
         geozl: release 0.N of geozl that readers of generation 3 have, 18 or 19 (default: 18).

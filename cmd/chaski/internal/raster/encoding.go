@@ -23,7 +23,7 @@ func (f *encoding) add(fl *pflag.FlagSet) {
 	console.ChoiceVar(fl, &f.to, "to", "", convert.Formats...)
 	console.NumberVar(fl, &f.o.Tile, "tile", 512, 1, 65535)
 	console.Var(fl, &f.o.Graph, "graph", "")
-	console.ChoiceVar(fl, &f.codec, "codec", "auto", "auto", "best")
+	console.ChoiceVar(fl, &f.codec, "codec", "auto", "auto", "best", "fast")
 	console.Var(fl, &f.o.MaxCost, "max-cost", 0)
 	console.Var(fl, &f.o.Geozl, "geozl", 0)
 	console.NumberVar(fl, &f.o.Level, "level", 13, 1, 22)
@@ -37,6 +37,9 @@ func (f *encoding) add(fl *pflag.FlagSet) {
 
 // resolve fills in defaults. It leaves fields alone that are no options.
 func (f *encoding) resolve() (err error) {
+	if f.to == "" && f.codec == "fast" {
+		f.to = convert.Rumi3
+	}
 	f.to = cmp.Or(f.to, convert.TOG)
 	if f.to == convert.TOG && (f.o.Graph != "" || f.codec != "auto" || f.o.MaxCost != 0) {
 		return console.Usagef("--graph, --codec and --max-cost are for rumi files, and the format is %s", f.to)
