@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
 // Samples whose width no DType has are packed (Index.Packed): they follow each other without gaps,
@@ -49,32 +50,10 @@ func (x *Index) unpack(dst, packed []byte, b, w int) {
 			float := x.DType == Float32
 			unpack24(dst[:end], packed, x.BigEndian == float, float)
 		case x.DType == Uint8:
-			unpack8(dst[:end], packed, max(x.Packed, 1))
+			kernel.Unpack(dst[:end], packed, max(x.Packed, 1))
 		default:
 			unpackWords(dst[:end], packed, x.Packed, x.DType.Size())
 		}
-	}
-}
-
-// unpack8 unpacks samples of up to 7 bits, the width, to bytes.
-func unpack8(dst, packed []byte, width int) {
-	if width == 1 {
-		// The product has the byte eight times, 9 bits apart: the highest bit of byte k of it is bit k of the eight.
-		const apart, highest = 0x8040201008040201, 0x8080808080808080
-		for ; len(dst) >= 8; dst, packed = dst[8:], packed[1:] {
-			binary.LittleEndian.PutUint64(dst, uint64(packed[0])*apart&highest>>7)
-		}
-	}
-	var acc uint
-	have, pos := 0, 0
-	for i := range dst {
-		if have < width {
-			acc = acc<<8 | uint(packed[pos])
-			pos++
-			have += 8
-		}
-		have -= width
-		dst[i] = byte(acc >> have & (1<<width - 1))
 	}
 }
 

@@ -232,10 +232,15 @@ func (d *pngDecoder) pixels(dst []byte, h *pngHeader) error {
 // place writes the pixels of a row step pixels apart.
 func (h *pngHeader) place(to, line []byte, width, step int) {
 	switch {
+	case h.depth < 8 && step == 1:
+		kernel.Unpack(to[:width], line, int(h.depth))
 	case h.depth < 8:
 		unpack(to, line, width, step, uint(h.depth))
 	case h.depth == 8:
 		kernel.CopyStrided(to, line, width, step*h.bands, h.bands, h.bands)
+	case step == 1:
+		copy(to[:len(line)], line)
+		kernel.SwapBytes(to[:len(line)], 2)
 	default:
 		size := 2 * h.bands
 		for i := range width {

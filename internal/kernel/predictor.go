@@ -103,6 +103,11 @@ func UndoFloatPredictor(rows, tmp []byte, size, stride int) {
 func SwapBytes(b []byte, size int) {
 	switch size {
 	case 2:
+		const low = 0x00ff00ff00ff00ff
+		for ; len(b) >= 8; b = b[8:] {
+			four := binary.LittleEndian.Uint64(b)
+			binary.LittleEndian.PutUint64(b, four>>8&low|four&low<<8)
+		}
 		for i := 0; i+2 <= len(b); i += 2 {
 			binary.LittleEndian.PutUint16(b[i:], binary.BigEndian.Uint16(b[i:]))
 		}
