@@ -28,7 +28,8 @@ func TestUnpack(t *testing.T) {
 			Unpack(apart[:count], packed, width)
 			together := append(make([]byte, count-len(packed)), packed...)
 			Unpack(together, together[count-len(packed):], width)
-			if !slices.Equal(apart[:count], want) || !slices.Equal(together, want) || !slices.Equal(apart[count:], guard) {
+			got := [][]byte{apart[:count], together, apart[count:]}
+			if !slices.EqualFunc(got, [][]byte{want, want, guard}, slices.Equal[[]byte]) {
 				t.Fatalf("%d numbers of %d bits: %v, %v, want %v", count, width, apart, together, want)
 			}
 		}
