@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -193,3 +195,31 @@ def test_a_sampler_of_ones_own(chips):  # noqa: F811
             got = torch.cat([b["image"] for b in nonempty(loader)])
             assert got.shape[1:] == (3, *x.shape[2:]), axis
             assert torch.equal(got, torch.from_numpy(x[order]))
+
+
+def test_a_loader_that_goes_where_a_lock_is_held(chips):  # noqa: F811
+    """Garbage is collected at any point of any thread, also where that thread is within gRPC."""
+    folder, x = chips
+    held, ended = threading.Lock(), threading.Event()
+
+    class Cycle:
+        def __init__(self):
+            self.loader, self.self = chaski.load(folder, batch_size=4, pixels=NATIVE), self
+
+    cycle = Cycle()
+    assert np.array_equal(cycle.loader.fetch([1])["image"], x[[1]])
+    run = cycle.loader._samples._run
+    cancel = run._call.cancel
+
+    def waits():
+        with held:
+            ended.set()
+            return cancel()
+
+    run._call.cancel = waits
+    del run, waits
+    with held:
+        del cycle
+        gc.collect()
+        assert not ended.is_set()
+    assert ended.wait(10)

@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -410,6 +410,37 @@ class Run:
         with contextlib.suppress(queue.Empty):  # batches that nobody will ask for
             while True:
                 self._answers.get_nowait()
+
+
+class Finalizer(weakref.finalize):  # type: ignore[type-arg]
+    """Ends a run when its owner is gone: at once if it is called, else in a thread of its own.
+
+    Python may find that an owner is gone at any point of any thread, also where that thread holds a
+    lock of gRPC, and to cancel a call takes another one.
+    """
+
+    __slots__ = ()
+    _gone: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+    _in = 0  # the process that has the thread
+
+    def __init__(self, owner: object, close: Callable[[], object]) -> None:
+        super().__init__(owner, close)
+        if Finalizer._in != os.getpid():
+            Finalizer._in = os.getpid()
+            threading.Thread(target=self._end, name="chaski-end", daemon=True).start()
+
+    @classmethod
+    def _end(cls) -> None:
+        while True:
+            with contextlib.suppress(Exception):
+                cls._gone.get()()
+
+    def __call__(self, gone: object = None) -> object:
+        """Closes; weakref gives it what is gone."""
+        if gone is None:
+            return super().__call__()
+        self._gone.put(super().__call__)
+        return None
 
 
 class Resting:

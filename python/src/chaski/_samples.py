@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import operator
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -16,7 +15,7 @@ from chaski._assemble import Batch
 from chaski._link import Link
 from chaski._plain import is_bool
 from chaski._read import sizes_and_corners
-from chaski._run import Job, Run, resting
+from chaski._run import Finalizer, Job, Run, resting
 from chaski.errors import SpecError, UnavailableError
 from chaski.order import Ticket
 
@@ -80,7 +79,7 @@ class Samples:
                 if run is None or batch is None:
                     self.close()
                     run = self.link.run(described=described)
-                    self._run, self.close = run, weakref.finalize(self, run.close)
+                    self._run, self.close = run, Finalizer(self, run.close)
                     batch = run.one(job)
                 resting.add(run)
                 return batch

@@ -21,7 +21,7 @@ from chaski._ledger import Ledger
 from chaski._link import Link
 from chaski._plain import absolute, as_folder, count
 from chaski._ranks import Ranks, Together
-from chaski._run import Job, Moves, Run, resting
+from chaski._run import Finalizer, Job, Moves, Run, resting
 from chaski._scores import Scores
 from chaski._weights import (
     Change,
@@ -144,7 +144,7 @@ class Walk:
         ticket = self._tickets()
         jobs = (Job(i, s, ticket(e, s)) for i, (e, s) in enumerate(places, 1))
         self._run = run = link.run(jobs, tickets=self._known, mover=mover)
-        self._end_run = weakref.finalize(self, run.close)
+        self._end_run = Finalizer(self, run.close)
         return run
 
     def _end_loop(self, why: str) -> None:
