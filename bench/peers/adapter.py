@@ -7,7 +7,7 @@
 It cuts the imagery, uint16 bands of (b y x), into scenes on one map with masks beside them, and
 takes windows of 256 pixels by TorchGeo's own samplers: at random, and on a grid. In every round
 each side takes its turn: `RasterDataset` in a DataLoader with --workers processes, and
-`chaski.torchgeo.ChaskiDataset` with an engine of as many workers. Both are warm, and all files
+the same by `chaski.torchgeo.accelerate` with an engine of as many workers. Both are warm, and all files
 are in the page cache. Printed are samples a second, and milliseconds of processor time a sample of
 all processes, medians of the rounds, and their ratios with the lowest and the highest of one round.
 Samples are compared after it.
@@ -72,24 +72,32 @@ class Bands(RasterDataset):  # type: ignore[misc]
     all_bands = tuple(f"B{i}" for i in range(6))
 
 
-def write(work: Path, imagery: Path, n: int, codec: str, layout: str) -> None:
-    """Writes n scenes and masks in a row; each has the imagery turned and moved."""
+def write(work: Path, imagery: Path, n: int, codec: str, layout: str, zones: bool) -> None:
+    """Writes n scenes and masks in a row; each has the imagery turned and moved.
+
+    With zones, the first half is at the eastern edge of a UTM zone, the others in the next one.
+    """
     bands = np.load(imagery)
     side = min(bands.shape[1:]) // 64 * 64
-    how = {**LAYOUTS[layout], "crs": "EPSG:32618", "compress": codec}
+    how = {**LAYOUTS[layout], "compress": codec}
     if codec != "none":
         how["predictor"] = "YES" if layout == "cog" else 2
     for kind in ("scenes", "masks"):
         (work / kind).mkdir(parents=True)
     for i in range(n):
         x = np.rot90(np.roll(bands, 97 * i, axis=2)[:, :side, :side], i, axes=(1, 2))
-        where = from_origin(5e5 + i * side * 20, 4e6, 20, 20)
+        east, crs = 5e5 + i * side * 20, "EPSG:32618"
+        if zones:  # their central meridians are 6 degrees apart
+            half = n // 2
+            crs = f"EPSG:{32618 + i // half}"
+            east = (7.7e5 - half * side * 20, 2.3e5)[i // half] + i % half * side * 20
+        where = from_origin(east, 4e6, 20, 20)
         files = {f"scenes/{i:03}.tif": x}
         if layout == "bands":
             files = {f"scenes/{i:03}_B{b}.tif": x[b : b + 1] for b in range(len(x))}
         for name, data in {**files, f"masks/{i:03}.tif": (x[:1] < 900).astype(np.uint8)}.items():
             shape = {"count": len(data), "height": side, "width": side, "dtype": data.dtype}
-            with rasterio.open(work / name, "w", **how, **shape, transform=where) as f:
+            with rasterio.open(work / name, "w", **how, **shape, crs=crs, transform=where) as f:
                 f.write(data)
 
 
@@ -145,23 +153,29 @@ def main() -> None:
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--images", action="store_true", help="without masks")
     p.add_argument("--ground", action="store_true", help="compare with windows of our data module")
-    p.add_argument("--crs", help="another map, to which scenes are warped; for --ground")
+    p.add_argument("--zones", action="store_true", help="half of the scenes in the next UTM zone")
+    p.add_argument("--crs", help="another map, to which scenes are warped")
+    p.add_argument("--res", type=float, help="another resolution, in units of the map")
     o = p.parse_args()
     if not (o.work / "masks").exists():
-        write(o.work, o.imagery, o.scenes, o.codec, o.layout)
+        write(o.work, o.imagery, o.scenes, o.codec, o.layout, o.zones)
     crs = pyproj.CRS(o.crs) if o.crs else None
-    engine = {"engine": chaski.Engine(workers=o.workers, share=False)}
-    scenes, masks = (
-        (kind, type(kind.__name__, (chaski.torchgeo.ChaskiDataset, kind), engine))
-        for kind in (Bands if o.layout == "bands" else Scenes, Masks)
-    )
-    # Made anew each time: processes of a DataLoader must not inherit files that GDAL has open.
+    kind = Bands if o.layout == "bands" else Scenes
+    engine = chaski.Engine(workers=o.workers, share=False)
+
+    def sides(masks: bool) -> list[Any]:
+        """Returns a dataset and one with an engine.
+
+        Made anew each time: processes of a DataLoader must not inherit files that GDAL has open.
+        """
+        pair = [kind(o.work / "scenes", crs, o.res) for _ in range(2)]
+        if masks:
+            pair = [d & Masks(o.work / "masks", crs, o.res) for d in pair]
+        return [pair[0], chaski.torchgeo.accelerate(pair[1], engine=engine)]
+
     pairs: dict[str, Callable[[], list[Any]]] = {
-        "images": lambda: [c(o.work / "scenes", crs) for c in scenes],
-        "images & masks": lambda: [
-            c(o.work / "scenes", crs) & m(o.work / "masks", crs)
-            for c, m in zip(scenes, masks, strict=True)
-        ],
+        "images": lambda: sides(False),
+        "images & masks": lambda: sides(True),
     }
     all_windows = o.windows * (o.rounds + 1)
     samplers: dict[str, Callable[[Any], Any]] = {
@@ -169,8 +183,8 @@ def main() -> None:
         "grid": lambda d: GriddedPatchSampler(d, size=SIDE),
         "overlapping grid": lambda d: GriddedPatchSampler(d, size=SIDE, stride=SIDE // 2),
     }
-    sides = "TorchGeo | with an engine | ratio |"
-    print(f"| windows of | sampler | {sides} by processor time: {sides}")
+    columns = "TorchGeo | with an engine | ratio |"
+    print(f"| windows of | sampler | {columns} by processor time: {columns}")
     print(f"|---|---{'|--:|--:|---' * 2}|")
     if o.ground:
         dataset = pairs["images & masks"]()[0]

@@ -18,14 +18,18 @@ import rasterio
 import rasterio.warp
 import rasters
 import torch
+from affine import Affine
 from conftest import nonempty
+from rasterio.enums import Resampling
 from rasterio.transform import from_origin
+from rasterio.vrt import WarpedVRT
 from torch.utils.data import DataLoader
 from torchgeo.datasets import RasterDataset, stack_samples
 from torchgeo.samplers import GriddedPatchSampler, RandomPatchSampler
 
 import chaski.torchgeo
 from chaski._rpc import PREFETCH
+from chaski.torchgeo import accelerate
 
 pytestmark = pytest.mark.usefixtures("binary")
 
@@ -77,15 +81,6 @@ class Masks(Dated):
     is_image = False
 
 
-class Ordinal(Masks):
-    """Maps its labels after they are read, as CDL does."""
-
-    def __getitem__(self, index):
-        sample = super().__getitem__(index)
-        sample["mask"] = 100 + sample["mask"]
-        return sample
-
-
 class Picked(Dated):
     all_bands = ("one", "two", "three")
 
@@ -99,8 +94,7 @@ class Bands(Dated):
 
 def both(kind, *args, **kwargs):
     """Returns a dataset as TorchGeo has it, and the same one with an engine."""
-    ours = type(kind.__name__, (chaski.torchgeo.ChaskiDataset, kind), {})
-    return kind(*args, **kwargs), ours(*args, **kwargs)
+    return kind(*args, **kwargs), accelerate(kind(*args, **kwargs))
 
 
 def boxes(n, height=40, width=56, seed=3):
@@ -114,14 +108,14 @@ def boxes(n, height=40, width=56, seed=3):
     return out
 
 
-def same(theirs, ours):
+def same(theirs, ours, close=0.0):
     assert theirs.keys() == ours.keys()
     for name, v in theirs.items():
         assert ours[name].dtype == v.dtype, name
-        assert torch.equal(torch.nan_to_num(ours[name], -9.0), torch.nan_to_num(v, -9.0)), name
+        torch.testing.assert_close(ours[name], v, rtol=0, atol=close, equal_nan=True)
 
 
-def compare(theirs, ours, slices):
+def compare(theirs, ours, slices, close=0.0):
     """Compares the samples of slices, and returns how many there are."""
     wanted = []
     for s in slices:
@@ -132,11 +126,10 @@ def compare(theirs, ours, slices):
                 ours[s]
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the engine reads all of them
-        assert any(ours._opened()._windows([s for s, _ in wanted]))
         got = ours.__getitems__([s for s, _ in wanted])
         for (s, sample), batched in zip(wanted, got, strict=True):
-            same(sample, batched)
-            same(sample, ours[s])
+            same(sample, batched, close)
+            same(sample, ours[s], close)
     return len(wanted)
 
 
@@ -175,6 +168,7 @@ def test_samplers(folder):
         (theirs, ours),
         (theirs & masks, ours & our_masks),
         (theirs & masks, ours & masks),
+        (theirs & masks, accelerate(theirs & masks)),
     ):
         for sampler, options in (
             (RandomPatchSampler, {"length": 24, "generator": 5}),
@@ -210,11 +204,10 @@ def test_read_ahead(folder):
 
     left = loop(ours)
     next(left)
-    files = ours._opened()
-    assert len(files.ahead.begun) == PREFETCH
+    assert len(ours._ahead.begun) == PREFETCH
     for a, b in zip(loop(theirs), loop(ours), strict=True):
         same(a, b)
-    assert not files.ahead.begun
+    assert not ours._ahead.begun
 
 
 def test_tiles_in_common(folder):
@@ -224,27 +217,123 @@ def test_tiles_in_common(folder):
     compare(theirs, ours, grid)
 
 
-@pytest.mark.parametrize("options", [{"res": 20.0}, {"crs": "EPSG:32632"}])
-def test_what_torchgeo_reads(folder, options):
+@pytest.mark.parametrize("kind", ["images", "masks", "nodata", "floats"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"res": 20.0},
+        {"res": (7.0, 12.5)},
+        {"crs": 6933},
+        {"crs": 32632, "res": 13.0},
+        {"crs": 4326, "time_series": True},
+    ],
+)
+def test_another_map_or_resolution(folder, kind, options):
+    """Files are warped and resampled as TorchGeo has it, but for the last bit of floats."""
     if "crs" in options:
-        options = {"crs": pyproj.CRS(options["crs"])}
-    theirs, ours = both(Dated, folder / "images", **options)
-    x, y, _ = theirs.bounds
-    window = slice(x.start, x.start + 640), slice(y.stop - 640, y.stop)
-    with pytest.warns(UserWarning, match="TorchGeo reads Dated itself"):
-        got = ours[window]
-    same(theirs[window], got)
+        options = {**options, "crs": pyproj.CRS.from_epsg(options["crs"])}
+    theirs, ours = both(Masks if kind == "masks" else Dated, folder / kind, **options)
+    close = 1e-6 if kind == "floats" else 0
+    assert compare(theirs, ours, inside(theirs, 30), close) > 15
 
 
-def test_a_getitem_of_its_own(folder):
-    theirs, ours = both(Ordinal, folder / "masks")
-    window = boxes(1, seed=1)[0]
-    assert theirs[window]["mask"].min() >= 100
-    with pytest.warns(UserWarning, match="__getitem__ of its own"):
-        same(theirs[window], ours[window])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        same(theirs[window], ours.__getitems__([window])[0])
+def inside(dataset, n, side=64):
+    """Returns slices at random places, some of them on the grid of the dataset and some not."""
+    rng = np.random.default_rng(7)
+    x, y, _ = dataset.bounds
+    out = []
+    for k in range(n):
+        column = rng.uniform(-side / 2, (x.stop - x.start) / x.step - side / 2)
+        row = rng.uniform(-side / 2, (y.stop - y.start) / y.step - side / 2)
+        if k % 2:
+            column, row = round(column), round(row)
+        west, north = x.start + column * x.step, y.stop - row * y.step
+        out.append((slice(west, west + side * x.step), slice(north - side * y.step, north)))
+    return out
+
+
+class Overridden(Dated):
+    """Reads other pixels than its files have where they have 7."""
+
+    nodata = 7
+
+
+class Opened(Dated):
+    """Opens its files in a way of its own: scenes of another map, by the nearest pixel."""
+
+    def _load_warp_file(self, filepath, crs=None):
+        with rasterio.open(filepath) as file:
+            return WarpedVRT(
+                file,
+                crs=crs or "EPSG:32633",
+                transform=file.transform @ Affine.scale(2),
+                width=SIDE // 2,
+                height=SIDE // 2,
+            )
+
+
+class Cubic(Dated):
+    """Opens its files in a way that the engine does not know."""
+
+    def _load_warp_file(self, filepath, crs=None):
+        with rasterio.open(filepath) as file:
+            return WarpedVRT(file, crs="EPSG:32632", resampling=Resampling.cubic)
+
+
+@pytest.mark.parametrize("kind", [Overridden, Opened])
+def test_files_opened_in_a_way_of_their_own(folder, kind):
+    theirs, ours = both(kind, folder / "nodata")
+    assert compare(theirs, ours, inside(theirs, 30)) > 15
+
+
+def test_what_torchgeo_reads(folder):
+    """It says so once, and samples stay equal."""
+    theirs, ours = both(Cubic, folder / "images")
+    windows = [w for w in inside(theirs, 8) if there(theirs, w)]
+    with pytest.warns(UserWarning, match="in a way of their own") as said:
+        for window in windows:
+            same(theirs[window], ours[window])
+    assert len(said) == 1
+    with pytest.warns(UserWarning, match="not a dataset of rasters"):
+        assert accelerate(windows) is windows
+
+
+def there(dataset, window):
+    try:
+        return dataset[window]
+    except IndexError:
+        return None
+
+
+class Ordinal(Masks):
+    """Maps its labels after they are read, as CDL does."""
+
+    def __getitem__(self, index):
+        sample = super().__getitem__(index)
+        sample["mask"] = 100 + sample["mask"]
+        return sample
+
+
+class Pairs(Dated):
+    """Reads masks beside its images, as LandCoverAIGeo does."""
+
+    def __getitem__(self, index):
+        x, y, t = self._disambiguate_slice(index)
+        df = self.index.cx[x.start : x.stop, y.start : y.stop]
+        if df.empty:
+            raise IndexError
+        masks = df.filepath.apply(lambda p: p.replace("images/a_", "masks/m_"))
+        return {
+            "image": self._merge_or_stack(df.filepath, index, self.band_indexes),
+            "mask": self._merge_or_stack(masks, index).long(),
+        }
+
+
+@pytest.mark.parametrize(("kind", "name"), [(Ordinal, "masks"), (Pairs, "images")])
+def test_a_getitem_of_its_own(folder, kind, name):
+    theirs, ours = both(kind, folder / name)
+    assert compare(theirs, ours, boxes(30)) > 10
+    assert isinstance(ours, kind)
 
 
 def test_one_file_of_another_map(folder, tmp_path):
@@ -312,16 +401,29 @@ def images(dataset, windows):
 
 
 def test_pickled(folder):
-    ours = chaski.torchgeo.ChaskiDataset(folder / "masks")
+    ours = accelerate(RasterDataset(folder / "masks"))
     window = boxes(1, seed=1)[0]
     same(ours[window], pickle.loads(pickle.dumps(ours))[window])
 
 
 def test_workers(folder):
-    _, ours = both(Dated, folder / "images")
-    sampler = RandomPatchSampler(ours, size=16, length=2)
-    with pytest.raises(RuntimeError, match="num_workers=0"):
-        next(iter(DataLoader(ours, sampler=sampler, num_workers=1, collate_fn=stack_samples)))
+    """In worker processes TorchGeo reads, and a warning says what is faster."""
+    theirs, ours = both(Dated, folder / "images")
+    ours[boxes(1, seed=1)[0]]  # the engine runs already
+    with warnings.catch_warnings(record=True):  # of the workers, which print them
+        batches = [
+            list(
+                DataLoader(
+                    d,
+                    sampler=RandomPatchSampler(d, size=16, length=2, generator=1),
+                    num_workers=1,
+                    collate_fn=stack_samples,
+                )
+            )
+            for d in (theirs, ours)
+        ]
+    for a, b in zip(*batches, strict=True):
+        same(a, b)
 
 
 def test_a_file_that_cannot_be_read(folder, tmp_path):

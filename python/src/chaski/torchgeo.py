@@ -1,11 +1,6 @@
 """chaski below TorchGeo: its raster datasets, with an engine that reads the pixels.
 
-    class Scenes(chaski.torchgeo.ChaskiDataset):  # in place of TorchGeo's RasterDataset
-        filename_glob = "*.tif"
-
-    class FastNAIP(chaski.torchgeo.ChaskiDataset, torchgeo.datasets.NAIP): ...
-
-    images = Scenes("scenes/")
+    images = chaski.torchgeo.accelerate(images)  # also images & masks, or images | others
     sampler = RandomPatchSampler(images, size=256)
     batches = DataLoader(images, batch_size=16, sampler=sampler, collate_fn=stack_samples)
 
@@ -15,11 +10,13 @@ its batches come in an order that resumes exactly. Both need TorchGeo 0.10.
 
 from __future__ import annotations
 
-import math
+import contextlib
+import functools
+import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,335 +28,447 @@ from chaski._open import load
 from chaski._plain import needs
 from chaski._plot import Members
 from chaski._rpc import PREFETCH
-from chaski.errors import UnsupportedError
+from chaski.errors import NotFoundError, SpecError, UnsupportedError
 
 with needs("chaski.torchgeo needs TorchGeo: pip install torchgeo"):
     import pandas as pd
-    import rasterio.crs
-    import rasterio.io
+    import rasterio
     import rasterio.transform
     import shapely
     import torch
     import torch.utils.data
     from torchgeo.datamodules import BaseDataModule
-    from torchgeo.datasets import GeoDataset, IntersectionDataset, RasterDataset
-    from torchgeo.datasets.utils import array_to_tensor
+    from torchgeo.datasets import (
+        GeoDataset,
+        IntersectionDataset,
+        RasterDataset,
+        UnionDataset,
+    )
 
     from chaski._ahead import Ahead, one_thread, read_ahead
+    from chaski._warped import Pick, Reader, Region
     from chaski.torch import IterableDataset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ChaskiDataModule", "ChaskiDataset"]
+__all__ = ["ChaskiDataModule", "accelerate"]
+
+_GRAIN = 32  # sizes of windows are multiples of it: an engine changes them slowly
 
 Sample: TypeAlias = dict[str, Any]
 Raster: TypeAlias = npt.NDArray[Any]
-
-# What the engine converts: the types of a dataset and of its files. All values stay exact.
-_SMALL = ("uint8", "int8", "int16", "uint16")
-_CONVERTED = {(torch.float32, d): "float32" for d in (*_SMALL, "float32")}
-_CONVERTED |= {(torch.int64, d): "int64" for d in _SMALL}
+Dataset = TypeVar("Dataset", bound=torch.utils.data.Dataset[Any])
 
 
-class ChaskiDataset(RasterDataset):  # type: ignore[misc]
-    """A `torchgeo.datasets.RasterDataset` whose pixels an engine reads, by all of its workers.
+def accelerate(dataset: Dataset, *, engine: Engine | None = None) -> Dataset:
+    """Returns a dataset with the samples of another one, whose pixels an engine reads.
 
-    All arguments, members and results are those of RasterDataset. In a `DataLoader` with
-    `num_workers=0` the engine reads whole batches, `engine.prefetch` of them ahead of the loop,
-    also of an intersection such as `images & masks`. Of a class with a `__getitem__` of its own,
-    which maps labels or reads other files, TorchGeo reads all pixels.
+        dataset = chaski.torchgeo.accelerate(dataset)
 
-    A window begins at the pixel of each file that is nearest to its corner. The samplers of
-    TorchGeo place windows on pixels, where both give equal samples; other windows may be a pixel
-    off. Files that need another map or resolution, TorchGeo reads itself, as it does all of a
-    dataset with a `nodata` of its own.
+    It is an instance of the same class, and what the class does on top of its files stays: its
+    `__getitem__`, `transforms`, `plot`. In a `DataLoader` with `num_workers=0` the engine reads
+    whole batches by all of its workers, `engine.prefetch` of them ahead of the loop. Files of
+    another CRS or resolution are warped as rasterio's WarpedVRT does. What the engine does not
+    read, TorchGeo reads itself; a warning says once what it is and why.
 
-    Attributes:
+    Args:
+        dataset: a `RasterDataset`, an `IntersectionDataset` or a `UnionDataset`, also of a class of
+            one's own. Others are returned as they are, with a warning.
         engine: threads, memory and timeouts, as of `chaski.load`.
     """
+    fast: Dataset = _accelerated(dataset, engine or Engine(), {})
+    return fast
 
-    engine: Engine = Engine()
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leaves the engine behind: a copy opens the files anew."""
-        return {k: v for k, v in self.__dict__.items() if k != "_kept"}
+def _accelerated(dataset: Any, engine: Engine, done: dict[int, Any]) -> Any:
+    """Returns a dataset that is accelerated, the same one for the same one."""
+    if isinstance(dataset, _Accelerated):
+        return dataset
+    if id(dataset) in done:
+        return done[id(dataset)]
+    kind = type(dataset)
+    if not isinstance(dataset, RasterDataset | IntersectionDataset | UnionDataset):
+        _warn(f"{kind.__name__} itself: it is not a dataset of rasters")
+        return dataset
+    fast: Any = object.__new__(_kind(kind))  # type: ignore[arg-type]
+    done[id(dataset)] = fast
+    vars(fast).update(vars(dataset), _engine=engine)
+    if not isinstance(dataset, RasterDataset):
+        members = {id(d): _accelerated(d, engine, done) for d in dataset.datasets}
+        fast.datasets = [members[id(d)] for d in dataset.datasets]
+        # Composite classes keep their members by name, too.
+        vars(fast).update({k: members[id(v)] for k, v in vars(fast).items() if id(v) in members})
+    return fast
 
-    def _load_warp_file(self, filepath: Any, crs: Any = None) -> Any:
-        file = super()._load_warp_file(filepath, crs)
-        t = file.transform
-        grids: dict[str, _Grid | None] = self.__dict__.setdefault("_grids", {})
-        grids[str(filepath)] = None
-        if isinstance(file, rasterio.io.DatasetReader) and t.is_rectilinear and t.a > 0 > t.e:
-            where = file.crs, t.c, t.f, (t.a, -t.e), file.height, file.width
-            grids[str(filepath)] = _Grid(*where, file.dtypes[0], file.nodata)
-        return file
 
-    def _grid(self, file: str) -> _Grid | None:
-        """Returns the grid of a file, None if the file has to be warped."""
-        if file not in self._grids:
-            self._load_warp_file(file, self.crs).close()
-        grid: _Grid | None = self._grids[file]
-        return grid
+@functools.cache
+def _kind(kind: Any) -> Any:
+    """Returns the class of accelerated datasets of a class."""
+    bases: tuple[type, ...] = (_Accelerated, kind)
+    if issubclass(kind, RasterDataset):
+        bases = (_Files, _Lookup) if kind is RasterDataset else (_Files, kind, _Lookup)
+    names = {"_of": kind, "__doc__": kind.__doc__, "__module__": kind.__module__}
+    return type(kind.__name__, bases, {**names, "__qualname__": kind.__qualname__})
 
-    def __and__(self, other: GeoDataset) -> IntersectionDataset:
-        """Returns the intersection with another dataset; it reads batches at once, too."""
-        return _Intersection(self, other)
 
-    def __getitem__(self, index: Any) -> Sample:
-        """Returns the sample of a slice; see `__getitems__`."""
-        return self.__getitems__([index])[0]
+def _again(kind: type, state: dict[str, Any]) -> Any:
+    """Returns a copy of an accelerated dataset, which opens its files anew."""
+    fast: Any = object.__new__(_kind(kind))
+    vars(fast).update(state)
+    return fast
 
-    def __getitems__(self, indices: Sequence[Any]) -> list[Sample]:
+
+class _Accelerated:
+    """What accelerated datasets have before the members of their class."""
+
+    _of: type
+    _engine: Engine
+    _OPENED = ("_pixels", "_ahead", "_known", "_readers", "_also", "_warned")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _again, (self._of, {k: v for k, v in vars(self).items() if k not in self._OPENED})
+
+    def __and__(self, other: GeoDataset) -> Any:
+        """Returns the intersection with another dataset, which is accelerated, too."""
+        return _accelerated(IntersectionDataset(self, other), self._engine, {})
+
+    def __or__(self, other: GeoDataset) -> Any:
+        """Returns the union with another dataset, which is accelerated, too."""
+        return _accelerated(UnionDataset(self, other), self._engine, {})
+
+    def __getitems__(self: Any, indices: Sequence[Any]) -> list[Sample]:
         """Returns the samples of several slices, read at once.
 
         Raises:
             IndexError: no file lies in a slice.
-            RuntimeError: in a worker process of a DataLoader.
         """
-        if torch.utils.data.get_worker_info() is not None:
-            raise RuntimeError(
-                "the engine of a ChaskiDataset has workers of its own: use a DataLoader with "
-                "num_workers=0"
-            )
-        read_ahead(self, self.engine.prefetch or PREFETCH)
-        files = self._opened()
-        rasters = files.ahead.take(indices) if files else [None] * len(indices)
-        read = super().__getitem__
-        with one_thread():
-            return [
-                self._sample(files.slices(i), raster) if files and raster is not None else read(i)
-                for i, raster in zip(indices, rasters, strict=True)
-            ]
+        if _in_worker():
+            return [self[index] for index in indices]
+        read_ahead(self, self._engine.prefetch or PREFETCH)
+        with one_thread(), contextlib.ExitStack() as read:
+            for leaf in self._leaves():
+                read.enter_context(leaf._given(indices))
+            return [self[index] for index in indices]
 
-    def _will_read(self, indices: Sequence[Any]) -> None:
+    def _will_read(self: Any, indices: Sequence[Any]) -> None:
         """Begins to read slices that `__getitems__` will be asked for."""
-        if files := self._opened():
-            files.ahead.begin(indices)
+        for leaf in self._leaves():
+            leaf._began().begin(indices)
 
-    def _opened(self) -> _Files | None:
-        """Returns the files opened by an engine, None if TorchGeo has to read them."""
-        # An index may be changed in place. Equal lists of the same objects are found equal quickly.
-        index, outlines = self.index, self.index.geometry.to_numpy().tolist()
-        of = list(index.filepath), outlines, self.crs, self.res
-        kept: tuple[Any, Any, _Files | None] = self.__dict__.get("_kept", (None, None, None))
-        before, times, files = kept
-        if before != of or not index.index.equals(times):
+    def _leaves(self: Any) -> Iterator[Any]:
+        """Iterates over the accelerated datasets of files below this one."""
+        for dataset in self.datasets:
+            if isinstance(dataset, _Accelerated):
+                yield from dataset._leaves()
+
+
+class _Files(_Accelerated):
+    """What accelerated datasets of files have before the members of their class."""
+
+    def _leaves(self) -> Iterator[Any]:
+        yield self
+
+    def _began(self: Any) -> Ahead[dict[Region, Raster]]:
+        """Returns what reads the regions of slices, ahead of the loop."""
+        if "_ahead" not in vars(self):
+            self._ahead = Ahead(self._read)
+        ahead: Ahead[dict[Region, Raster]] = self._ahead
+        return ahead
+
+    @contextlib.contextmanager
+    def _given(self: Any, indices: Sequence[Any]) -> Iterator[None]:
+        """Has the pixels of slices at hand, and takes the index for what it is now."""
+        pixels = self._opened()
+        pixels.given, self._fixed = self._began().take(indices), True
+        try:
+            yield
+        finally:
+            pixels.given, self._fixed = {}, False
+
+    def _opened(self: Any) -> _Pixels:
+        """Returns what reads the pixels of files."""
+        if "_pixels" not in vars(self):
+            self._readers: dict[str, Any] = {}
+            self._also: dict[str, dict[Any, None]] = {}
+            self._warned: set[str] = set()
+            self._pixels = _Pixels(self._engine)
+        pixels: _Pixels = self._pixels
+        return pixels
+
+    def _indexed(self: Any) -> _Index:
+        """Returns the files by place and time."""
+        known: _Index | None = vars(self).get("_known")
+        if known is None or not (vars(self).get("_fixed") or known.is_of(self)):
+            known = self._known = _Index(self)
+            files = list(known.files)
+            if self.separate_files:
+                files = [self._update_filepath(b, f) for b in self.bands for f in files]
+            self._opened().expected = files
+        return known
+
+    def _disambiguate_slice(self, index: Any) -> tuple[slice, ...]:
+        return self._indexed().slices(index)
+
+    def _read(self: Any, indices: Sequence[Any]) -> dict[Region, Raster]:
+        """Reads the regions of files that the samples of slices will ask for."""
+        known, wanted = self._indexed(), dict[Region, Reader]()
+        picked = tuple(self.band_indexes or ()) if not self.separate_files else ()
+        for index in indices:
+            x, y, t = slices = known.slices(index)
+            bounds, res = (x.start, y.start, x.stop, y.stop), (x.step, y.step)
+            for file in known.of(*slices):
+                paths = {(file, picked): None}
+                if self.separate_files:
+                    paths = {(self._update_filepath(b, file), ()): None for b in self.bands}
+                for path, bands in paths | self._also.get(file, {}):
+                    reader = self._reader(path, self.crs)
+                    region = reader and reader.asked(bounds, res, self.resampling, bands)
+                    if region:
+                        wanted[region] = reader
+        pixels: _Pixels = self._opened()
+        return pixels.read(wanted)
+
+    def _load_warp_file(self: Any, filepath: Any, crs: Any = None) -> Any:
+        theirs: Any = super()
+        return self._reader(filepath, crs) or theirs._load_warp_file(filepath, crs)
+
+    def _cached_load_warp_file(self: Any, filepath: Any, crs: Any) -> Any:
+        theirs: Any = super()
+        return self._reader(filepath, crs) or theirs._cached_load_warp_file(filepath, crs)
+
+    def _reader(self: Any, filepath: Any, crs: Any) -> Reader | None:
+        """Returns what reads a file by the engine, None if TorchGeo has to read it."""
+        if _in_worker():
+            _warn(
+                f"{self._of.__name__} itself in worker processes: the engine has workers of its "
+                "own, so use a DataLoader with num_workers=0"
+            )
+            return None
+        pixels, crs = self._opened(), crs or self.crs
+        with pixels.lock:
+            kept = self._readers.get(str(filepath))
+            if kept is None or not (kept[0] is crs or kept[0] == crs):
+                kept = self._readers[str(filepath)] = crs, self._stand_in(filepath, crs)
+            reader: Reader | None = kept[1]
+            if reader is not None and reader.refused is not None:
+                self._refuse(filepath, reader.refused)
+                reader = None
+                self._readers[str(filepath)] = crs, None
+        return reader
+
+    def _stand_in(self: Any, filepath: Any, crs: Any) -> Reader | None:
+        """Returns what reads a file by the engine, None if it is opened as nothing known."""
+        theirs: Any = super()
+        with theirs._load_warp_file(filepath, crs) as opened:
             try:
-                if super().__getitem__.__func__ is not RasterDataset.__getitem__:
-                    raise UnsupportedError("its class has a __getitem__ of its own")
-                files = _Files(self)
+                again = functools.partial(theirs._load_warp_file, filepath, crs)
+                return Reader(opened, self._opened(), again)
             except UnsupportedError as e:
-                _warn(type(self).__name__, e)
-                files = None
-            self._kept = of, index.index, files
-        return files
+                self._refuse(filepath, e)
+                return None
 
-    def _sample(self, slices: Sequence[slice], raster: Raster) -> Sample:
-        """Returns a sample as `RasterDataset.__getitem__` does, of pixels that were read."""
-        x, y, t = slices
-        bounds = x.start, x.stop, x.step, y.start, y.stop, y.step
+    def _refuse(self: Any, file: Any, why: object) -> None:
+        """Says once for each reason why TorchGeo reads files."""
+        if str(why) not in self._warned:
+            self._warned.add(str(why))
+            _warn(f"files of {self._of.__name__} itself, {file} being the first: {why}")
+
+    def _merge_or_stack(
+        self: Any, filepaths: Any, index: Any, band_indexes: Any = None, out_crs: Any = None
+    ) -> Any:
+        if not self.separate_files and not _in_worker():
+            # A class may read other files beside those of the index, such as masks.
+            known = self._indexed()
+            for file, path in zip(known.of(*known.slices(index)), filepaths, strict=False):
+                wanted = path, tuple(band_indexes or ())
+                if wanted != (file, tuple(self.band_indexes or ())):
+                    self._also.setdefault(file, {})[wanted] = None
+        theirs: Any = super()
+        return theirs._merge_or_stack(filepaths, index, band_indexes, out_crs)
+
+
+class _Lookup(RasterDataset):  # type: ignore[misc]
+    """Accelerated datasets of files have this in place of members of RasterDataset."""
+
+    def __getitem__(self: Any, index: Any) -> Sample:
+        """Returns a sample as `RasterDataset.__getitem__` does, with a quicker look-up of files."""
+        x, y, t = self._disambiguate_slice(index)
+        files = self._indexed().of(x, y, t)
+        if not files:
+            raise IndexError(f"index: {index} not found in dataset with bounds: {self.bounds}")
+        if self.separate_files:
+            paths = [[self._update_filepath(b, f) for f in files] for b in self.bands]
+            merged = [self._merge_or_stack(p, index, out_crs=self.crs) for p in paths]
+            tensor = torch.cat(merged, dim=-3)
+        else:
+            tensor = self._merge_or_stack(files, index, self.band_indexes, out_crs=self.crs)
         transform = rasterio.transform.from_origin(x.start, y.stop, x.step, y.step)
         sample = {
-            "bounds": torch.tensor([*bounds, t.start.timestamp(), t.stop.timestamp(), t.step]),
+            "bounds": self._slice_to_tensor(index),
             "transform": torch.tensor(transform),
         }
-        narrow = raster.dtype not in (np.float32, np.int64)  # which need no conversion, nor a copy
-        tensor = array_to_tensor(raster) if narrow else torch.from_numpy(raster)
+        tensor = tensor.to(self.dtype)
         if self.is_image:
-            sample["image"] = tensor.to(self.dtype)
+            sample["image"] = tensor
         else:
-            sample["mask"] = tensor.to(self.dtype).squeeze(-3)
+            sample["mask"] = tensor.squeeze(-3)
         return sample if self.transforms is None else self.transforms(sample)
 
 
-class _Intersection(IntersectionDataset):  # type: ignore[misc]
-    """An intersection that gives a `DataLoader` whole batches."""
-
-    __and__ = ChaskiDataset.__and__
-
-    def __getitems__(self, indices: Sequence[Any]) -> list[Sample]:
-        engines = [d.engine for d in self.datasets if hasattr(d, "engine")]
-        read_ahead(self, max(e.prefetch or PREFETCH for e in engines))
-        parts = [
-            d.__getitems__(indices) if hasattr(d, "__getitems__") else [d[i] for i in indices]
-            for d in self.datasets
-        ]
-        with one_thread():
-            samples = [self.collate_fn(both) for both in zip(*parts, strict=True)]
-            return samples if self.transforms is None else [self.transforms(s) for s in samples]
-
-    def _will_read(self, indices: Sequence[Any]) -> None:
-        for d in self.datasets:
-            if hasattr(d, "_will_read"):
-                d._will_read(indices)
-
-
-class _Grid(NamedTuple):
-    """Where the pixels of a file lie that TorchGeo does not warp."""
-
-    crs: rasterio.crs.CRS
-    west: float
-    north: float
-    res: tuple[float, float]
-    height: int
-    width: int
-    dtype: str
-    nodata: float | None
-
-
-@dataclass(slots=True)
-class _Piece:
-    """What a file has of a window: its pixels from `corner` on lie in the window from `at` on."""
-
-    file: int
-    corner: tuple[int, int]
-    at: tuple[int, int]
-    size: tuple[int, int]  # of the window
-    pixels: Any = None
-
-
-class _Files:
-    """The files of a dataset, opened by an engine, and a tree of their outlines.
-
-    Attributes:
-        ahead: gives the pixels of slices, None for those that TorchGeo has to read.
-    """
+class _Index:
+    """The files of a dataset by place and time."""
 
     def __init__(self, dataset: Any) -> None:
-        """Opens the files.
-
-        Raises:
-            UnsupportedError: TorchGeo has to read all of them.
-        """
-        files, columns = list(dataset.index.filepath), {}
-        crs = rasterio.crs.CRS.from_user_input(dataset.crs)
-        grids = [dataset._grid(f) for f in files]
-        self._grids = [g if g and g.crs == crs and g.res == dataset.res else None for g in grids]
-        row = next((i for i, g in enumerate(self._grids) if g), None)
-        if row is None:
-            raise UnsupportedError("no file has its map and resolution, or nodata is its own")
-        first: Any = self._grids[row]
-        for i, band in enumerate(dataset.bands if dataset.separate_files else ()):
-            columns[f"b{i}"] = [dataset._update_filepath(band, f) for f in files]
-            if (dataset._grid(columns[f"b{i}"][row]) or ())[:6] != first[:6]:
-                raise UnsupportedError("its bands have several grids")
-        picked = None if columns else dataset.band_indexes
-        # Of the first file, as rasterio merges files; it stands where no file has a pixel.
-        self._nodata = 0 if first.nodata is None else first.nodata
-        field = Field(
-            kind="raster",
-            bands=[i - 1 for i in picked] if picked else "position",
-            dtype=_CONVERTED.get((dataset.dtype, first.dtype), "native"),
-            fill=self._nodata,
-            normalize=False,
-        )
-        self._names = list(columns) or ["image"]
-        self._loader = load(
-            columns or files,
-            batch_size=1,
-            fields={n: replace(field, column=n if columns else None) for n in self._names},
-            pixels=Pixels(pad=True),
-            shuffle=False,
-            engine=dataset.engine,
-        )
-        self._name, self._steps = type(dataset).__name__, dataset.time_series
-        self._res, self._whole, self._times = dataset.res, dataset.bounds, dataset.index.index
+        index = dataset.index
+        self.files: list[str] = list(index.filepath)
+        self._outlines = index.geometry.to_numpy().tolist()
+        self._times = index.index
+        self._whole, self._place = GeoDataset.bounds.fget(dataset), (dataset.crs, dataset.res)
         # Which files have a point of the time of the dataset, which most windows have.
-        self._always = self._during(self._whole[2], np.arange(len(files)))
-        self._tree = shapely.STRtree(dataset.index.geometry.to_numpy())
-        self.ahead = Ahead(self._read)
+        self._always = self._during(self._whole[2])
+        self._tree = shapely.STRtree(self._outlines)
 
-    def slices(self, index: slice | tuple[slice, ...]) -> list[slice]:
+    def is_of(self, dataset: Any) -> bool:
+        """Reports whether the index of a dataset, which may be changed in place, is still this."""
+        # Equal lists of the same objects are found equal quickly.
+        index = dataset.index
+        return (
+            self.files == list(index.filepath)
+            and self._outlines == index.geometry.to_numpy().tolist()
+            and self._place == (dataset.crs, dataset.res)
+            and (self._times is index.index or self._times.equals(index.index))
+        )
+
+    def slices(self, index: slice | tuple[slice, ...]) -> tuple[slice, ...]:
         """Returns an index with all of its ends and steps, by default those of the dataset."""
         slices = list(self._whole)
         for i, s in enumerate(index if isinstance(index, tuple) else (index,)):
             whole = slices[i]
             pairs = (s.start, whole.start), (s.stop, whole.stop), (s.step, whole.step)
             slices[i] = slice(*(default if v is None else v for v, default in pairs))
-        return slices
+        return tuple(slices)
 
-    def _read(self, indices: Sequence[Any]) -> list[Raster | None]:
-        """Reads the pixels of slices, all at once."""
-        windows = self._windows(indices)
-        try:
-            self._fetch([piece for pieces in windows for piece in pieces])
-        except UnsupportedError as e:
-            _warn(self._name, e)
-            return [None] * len(indices)
-        if self._steps:
-            return [
-                np.stack([self._joined([p]) for p in all_]) if all_ else None for all_ in windows
-            ]
-        return [self._joined(pieces) if pieces else None for pieces in windows]
+    def of(self, x: slice, y: slice, t: slice) -> list[str]:
+        """Returns the files that have a point of a window, in their order."""
+        box = shapely.box(x.start, y.start, x.stop, y.stop)
+        hits = np.sort(self._tree.query(box, predicate="intersects"))
+        during = self._always if t == self._whole[2] else self._during(t)
+        return [self.files[i] for i in hits[during[hits]].tolist()]
 
-    def _windows(self, indices: Sequence[Any]) -> list[list[_Piece]]:
-        """Returns what the files have of slices, nothing of those that TorchGeo has to read."""
-        given = [self.slices(index) for index in indices]
-        hits = self._hits([x for x, _, _ in given], [y for _, y, _ in given])
-        return [self._pieces(x, y, t, f) for (x, y, t), f in zip(given, hits, strict=True)]
-
-    def _pieces(self, x: slice, y: slice, t: slice, hits: npt.NDArray[np.intp]) -> list[_Piece]:
-        """Returns what files have of a window; see `_windows`."""
-        height, width = round((y.stop - y.start) / y.step), round((x.stop - x.start) / x.step)
-        pieces: list[_Piece] = []
-        if (x.step, y.step) != self._res or min(height, width) < 1:
-            return pieces
-        always = t == self._whole[2]
-        for f in hits[self._always[hits] if always else self._during(t, hits)].tolist():
-            if (grid := self._grids[f]) is None:
-                return []
-            # The pixel that has the middle of the window's first pixel.
-            row = math.floor((grid.north - y.stop) / y.step + 0.5)
-            column = math.floor((x.start - grid.west) / x.step + 0.5)
-            if -height < row < grid.height and -width < column < grid.width:
-                at = max(-row, 0), max(-column, 0)
-                pieces.append(_Piece(f, (row + at[0], column + at[1]), at, (height, width)))
-            elif self._steps:  # it has less than a pixel of the window: a step of nodata
-                pieces.append(_Piece(f, (0, 0), (height, width), (height, width)))
-        return pieces
-
-    def _hits(self, x: Sequence[slice], y: Sequence[slice]) -> list[npt.NDArray[np.intp]]:
-        """Returns the files that have a point of each window, in their order."""
-        west, south = [s.start for s in x], [s.start for s in y]
-        boxes = shapely.box(west, south, [s.stop for s in x], [s.stop for s in y])
-        window, file = self._tree.query(boxes, predicate="intersects")
-        ends = np.cumsum(np.bincount(window, minlength=len(x)))
-        return np.split(file[np.lexsort((file, window))], ends[:-1])
-
-    def _during(self, t: slice, files: npt.NDArray[np.intp]) -> Any:
-        """Returns which of some files have a point of a time."""
-        when = pd.Interval(t.start, t.stop)
-        if t.step == 1:
-            return self._times[files].overlaps(when)
-        return np.isin(files, np.flatnonzero(self._times.overlaps(when))[:: t.step])
-
-    def _fetch(self, pieces: Sequence[_Piece]) -> None:
-        """Reads the pixels of pieces."""
-        for size in {p.size for p in pieces}:
-            alike = [p for p in pieces if p.size == size]
-            batch = self._loader.fetch([p.file for p in alike], [(*p.corner, *size) for p in alike])
-            for k, piece in enumerate(alike):
-                bands = [batch[name][k] for name in self._names]
-                piece.pixels = bands[0] if len(bands) == 1 else np.concatenate(bands)
-
-    def _joined(self, pieces: Sequence[_Piece]) -> Raster:
-        """Returns a window: each pixel is of the first piece in which it is not nodata."""
-        nodata = self._nodata
-        first: Raster = pieces[0].pixels
-        if len(pieces) == 1 and pieces[0].at == (0, 0):
-            return first
-        out = np.full_like(first, nodata)
-        for piece in pieces:
-            region = out[:, piece.at[0] :, piece.at[1] :]
-            part = piece.pixels[:, : region.shape[1], : region.shape[2]]
-            empty = np.isnan(region) if nodata != nodata else region == nodata
-            np.copyto(region, part, where=empty)
+    def _during(self, t: slice) -> npt.NDArray[np.bool_]:
+        """Returns which files have a point of a time; of these, each `step`th."""
+        during = np.asarray(self._times.overlaps(pd.Interval(t.start, t.stop)))
+        out = np.zeros_like(during)
+        out[np.flatnonzero(during)[:: t.step]] = True
         return out
 
 
-def _warn(dataset: str, why: object) -> None:
-    warnings.warn(f"TorchGeo reads {dataset} itself: {why}", stacklevel=4)
+class _Group(NamedTuple):
+    """Files of one kind that one loader reads."""
+
+    rows: dict[str, int]
+    loader: Any
+
+
+@dataclass
+class _Pixels:
+    """Reads regions of files by an engine.
+
+    Attributes:
+        engine: as of `accelerate`.
+        given: regions that were read ahead.
+        expected: files that a loader is given from the start.
+        lock: of the thread that reads ahead and of the one that asks.
+    """
+
+    engine: Engine
+    given: dict[Region, Raster] = None  # type: ignore[assignment]
+    expected: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        self.given, self.lock = {}, threading.RLock()
+        self._groups: dict[Any, _Group] = {}
+
+    def get(self, region: Region, reader: Reader) -> Raster | None:
+        """Returns the pixels of a region, None if TorchGeo has to read it."""
+        found = self.given.get(region)
+        return self.read({region: reader}).get(region) if found is None else found
+
+    def read(self, wanted: Mapping[Region, Reader]) -> dict[Region, Raster]:
+        """Reads regions at once. Those that TorchGeo has to read are left out."""
+        out: dict[Region, Raster] = {}
+        with self.lock:
+            alike: dict[Any, list[tuple[Region, Reader, Pick]]] = {}
+            for region, reader in wanted.items():
+                kind = reader.dtype, reader.count, region.bands
+                alike.setdefault(kind, []).append((region, reader, reader.pick(region)))
+            for kind, some in alike.items():
+                for size, those in _by_size(some):
+                    try:
+                        self._fetch(kind, size, those, out)
+                    except (UnsupportedError, SpecError, NotFoundError) as e:
+                        for _, reader, _ in those:
+                            if not e.file or reader.path in e.file:
+                                reader.refused = e
+        return out
+
+    def _fetch(self, kind: Any, size: tuple[int, int], some: Sequence[Any], out: Any) -> None:
+        """Reads regions of files of one kind, by windows of one size."""
+        group = self._group(kind, [reader.path for _, reader, _ in some])
+        rows = [group.rows[reader.path] for _, reader, _ in some]
+        batch = group.loader.fetch(rows, [(*pick.corner, *size) for _, _, pick in some])
+        for pixels, (region, _, pick) in zip(batch["image"], some, strict=True):
+            out[region] = pick.of(pixels[:, : pick.size[0], : pick.size[1]])
+
+    def _group(self, kind: Any, files: Iterable[str]) -> _Group:
+        """Returns the files of a kind, opened by a loader that has these."""
+        group = self._groups.get(kind)
+        if group is None or any(f not in group.rows for f in files):
+            first = group.rows if group else () if self._groups else self.expected
+            rows = {f: i for i, f in enumerate(dict.fromkeys([*first, *files]))}
+            if group:
+                group.loader.close()
+            field = Field(
+                kind="raster",
+                bands=[b - 1 for b in kind[2]] or "position",
+                dtype="native",
+                fill=0,
+                nodata=[],
+                normalize=False,
+            )
+            loader = load(
+                list(rows),
+                batch_size=1,
+                fields={"image": field},
+                pixels=Pixels(pad=True),
+                shuffle=False,
+                engine=self.engine,
+            )
+            group = self._groups[kind] = _Group(rows, loader)
+        return group
+
+
+def _by_size(some: Sequence[Any]) -> Iterator[tuple[tuple[int, int], Sequence[Any]]]:
+    """Yields regions with the size of the windows that they are read by, as few sizes as may be."""
+    rest = sorted(some, key=lambda each: -each[2].size[0] * each[2].size[1])
+    while rest:
+        height, width = (-(-n // _GRAIN) * _GRAIN for n in rest[0][2].size)
+        fits = [
+            h <= height and w <= width and 4 * h * w >= height * width
+            for h, w in (pick.size for _, _, pick in rest)
+        ]
+        fits[0] = True
+        yield (height, width), [each for each, fit in zip(rest, fits, strict=True) if fit]
+        rest = [each for each, fit in zip(rest, fits, strict=True) if not fit]
+
+
+def _in_worker() -> bool:
+    return torch.utils.data.get_worker_info() is not None
+
+
+def _warn(what: str) -> None:
+    warnings.warn(f"TorchGeo reads {what}", stacklevel=4)
 
 
 class ChaskiDataModule(BaseDataModule):  # type: ignore[misc]
@@ -405,7 +514,7 @@ class ChaskiDataModule(BaseDataModule):  # type: ignore[misc]
             predict: arguments that differ in predictions. None: there are no predictions.
             options: arguments of `chaski.torch.IterableDataset` for all of them.
         """
-        super().__init__(ChaskiDataset, batch_size)
+        super().__init__(RasterDataset, batch_size)
         self._source, self._options = source, options
         self._splits = {"train": train or {}, "val": val, "test": test, "predict": predict}
 
