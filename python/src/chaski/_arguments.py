@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from chaski._access import HasToken, Token
 from chaski._argument import Argument
@@ -27,6 +27,7 @@ __all__ = [
     "Source",
     "Mixture",
     "Engine",
+    "Map",
     "FieldInfo",
     "SourceInfo",
     "SampleRef",
@@ -241,6 +242,34 @@ class Mixture(Argument):
     weight: float = field(default=1.0, kw_only=True)
     per_batch: bool = field(default=False, kw_only=True)
     batches: Literal["one source"] | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, repr=False)
+class Map(Argument):
+    """A function of each batch that runs ahead of the loop, in a thread or in processes.
+
+        loader = chaski.load("chips/", batch_size=32, map=chaski.Map(augment, processes=2))
+
+    Order and states do not change: a resumed run gives the function the batches that it would have
+    had. Its exception reaches the loop as the cause of a RuntimeError that names step and samples;
+    the next loop goes on with that batch.
+
+    Processes import the program, so it begins its work below `if __name__ == "__main__":`, and the
+    function is one of a module. Random numbers of `random`, `numpy.random` and `torch` depend there
+    on seed, epoch, step and rank alone. In a thread, which shares them with the loop, make a
+    generator of `batch.epoch` and `batch.step`. What the function is given is the next batch's
+    memory after it has returned, so it keeps copies.
+
+    Attributes:
+        function: takes the batch that the loop would get, and returns what the loop gets.
+        processes: how many work at a time; 0 is a thread, for functions that leave Python soon.
+        ahead: batches that are ready, or being worked on, before the loop takes them. Default: one
+            more than processes, or two.
+    """
+
+    function: Callable[[Any], Any]
+    processes: int = 0
+    ahead: int | None = None
 
 
 @dataclass(frozen=True, repr=False)

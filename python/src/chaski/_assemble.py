@@ -10,6 +10,7 @@ import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +87,7 @@ class Batch(Members):
     _weights: Weights | None = None  # that drew its samples
     _converts: Mapping[str, Convert] = {}  # what is left to do for tensors, by name
     _arrived: Callable[[], object] | None = None  # what has a loop wait for it, on a device
+    _made: Future[tuple[Any, Callable[[], object]]] | None = None  # what `map` makes of it
 
     @property
     def rows(self) -> int:

@@ -26,7 +26,7 @@ _WINDOW = "write window=chaski.RandomWindow(...) or window=chaski.Grid(...)"
 _SLICES = "write y=(start, stop) and x=(start, stop), or windows=[(row, column, height, width)]"
 _INSTEAD: dict[str, dict[str, str]] = {
     "load": {
-        "transform": "change the batches in the loop; flips and turns are "
+        "transform": "write map=..., a function of a batch; flips and turns are "
         "chaski.Pixels(augment=...)",
         "num_workers": "the engine decodes in parallel: engine=chaski.Engine(workers=...)",
         "prefetch_factor": "the engine reads ahead: engine=chaski.Engine(prefetch=...)",

@@ -13,6 +13,7 @@ is done. What a loop gets is on the device, or its stream waits for it.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import logging
 import os
@@ -120,6 +121,8 @@ _PORTABLE = 1  # cudaHostRegisterPortable: for all GPUs of the process
 class Mover:
     """Moves the batches of a loop to a device: their members become tensors there."""
 
+    ahead = 1
+
     def __init__(self, stream: Stream, tensors: Callable[[Batch], dict[str, Any]]) -> None:
         """Moves by a stream; tensors makes tensors of arrays, over the same memory."""
         self._stream = stream
@@ -149,10 +152,29 @@ class Mover:
         batch.dtypes = {**batch.dtypes, **{name: c.to for name, c in batch._converts.items()}}
         batch._converts = {}
 
-    def _moved(self, v: Any) -> Any:
-        if isinstance(v, Ragged):
-            return Ragged(*map(self._moved, v))
-        return self._stream.copy(v) if isinstance(v, torch.Tensor) else v
+    def place(self, value: Any) -> tuple[Any, Callable[[], object]]:
+        """Returns what `map` made, with all tensors in it on the device. See `_map.Places`."""
+        tensors: list[torch.Tensor] = []
+        with self._stream.order():
+            moved = self._moved(value, tensors)
+            copied, arrived = self._stream.copied(), self._stream.done(tensors)
+        copied()
+        return moved, arrived
+
+    def _moved(self, v: Any, tensors: list[torch.Tensor] | None = None) -> Any:
+        if isinstance(v, torch.Tensor):
+            moved = self._stream.copy(v)
+            if tensors is not None:
+                tensors.append(moved)
+            return moved
+        if isinstance(v, dict):
+            out = copy.copy(v)  # of its class, with its attributes
+            out.update({k: self._moved(x, tensors) for k, x in v.items()})
+            return out
+        if isinstance(v, list | tuple):
+            parts = [self._moved(x, tensors) for x in v]
+            return type(v)(*parts) if hasattr(v, "_fields") else type(v)(parts)
+        return v
 
 
 def mover(device: torch.device, tensors: Callable[[Batch], dict[str, Any]]) -> Mover:

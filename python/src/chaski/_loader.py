@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -18,6 +19,7 @@ from chaski._classes import compare
 from chaski._grpc import pb
 from chaski._ledger import Ledger
 from chaski._link import Link, refuse_worker
+from chaski._map import Mapper, made
 from chaski._quarantine import Quarantine
 from chaski._ranks import Ranks
 from chaski._rpc import Connection, Description
@@ -151,6 +153,9 @@ class Loader:
             link.close()
             raise
         self._samples = Samples(link)
+        self._map = None if o.map is None else Mapper(o.map, link.tell, o.seed, o.rank)
+        if self._map is not None:
+            weakref.finalize(self, self._map.close)  # a run keeps the mapper for longer
         self._walk = Walk(link, bad, ledger, self._steps, tickets)
         self.bad: BadRows = bad.met
         self._reported = b""  # figures of the last report
@@ -211,20 +216,24 @@ class Loader:
                 found[f["name"]] = ["", *names]
         return found | {f.name: list(f.classes) for f in self.fields if f.classes}
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Any]:
         """Iterates over an epoch, or over the rest of one after a loaded state or an error.
 
+        It yields a `Batch` for each step, or what `map` makes of it.
         A loop that is going on raises RuntimeError at its next batch.
         """
-        return self._walk.iterate()
+        if self._map is None:
+            return self._walk.iterate()
+        return map(made, self._walk.iterate(self._map))
 
     @entry
-    def peek(self) -> Batch:
+    def peek(self) -> Any:
         """Returns the batch with which the next loop begins. It begins no loop, and disturbs none.
 
         Every call is a request of its own to the engine.
         """
-        return self._walk.peek()
+        batch = self._walk.peek()
+        return batch if self._map is None else self._map.one(batch)
 
     @entry
     def sample(self, i: int) -> dict[str, Any]:
@@ -480,6 +489,8 @@ class Loader:
     def close(self) -> None:
         """Gives the engine back. Batches that were received stay valid."""
         self._walk.close()
+        if self._map is not None:
+            self._map.close()
         self._samples.close()
         self._link.close()
 

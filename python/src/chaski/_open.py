@@ -89,6 +89,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             has the keys of their rows: {"labels.csv": "id"}, or {"labels.csv": {"Image ID": "id"}}
             if the table calls it otherwise. Of tables in memory pairs: [(frame, "id")]. A key is
             the value, or its end from a slash on, with or without the ending of an image.
+        map: a function of a batch, whose result the loop gets in its place: it runs ahead of the
+            loop, in a thread; a `Map` runs it in processes.
         on_bad: "error" raises for a sample that cannot be read, "skip", "replace" and "fill" go on;
             an `OnBad` also limits how many, and lists them in a file.
         rank: gets rows rank, rank + world_size, ... of every global batch.

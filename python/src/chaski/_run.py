@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from chaski import _trace
 from chaski._assemble import Assembler, Batch, Pool, Whole
 from chaski._grpc import grpc, pb
+from chaski._map import wait
 from chaski._rpc import MAX_MESSAGE, Connection, Description, fault_error, parse_reply
 from chaski._shared import Side
 from chaski.errors import DeadlineError, PayloadError, UnavailableError
@@ -45,13 +46,15 @@ class Job:
 
 
 class Moves(Protocol):
-    """What moves batches to a device: `_device.Mover`."""
+    """What works on batches ahead of the loop: `_device.Mover`, or the `_map.Mapper` of `map`."""
 
     native: bool
     """It does the arithmetic that an engine can leave to the receiver."""
+    ahead: int
+    """Batches that it has before the owner takes them."""
 
     def move(self, batch: Batch) -> None:
-        """Moves a batch, and lets go of the memory where it was."""
+        """Moves a batch, or begins to, and lets go of the memory where it was."""
 
 
 Answer: TypeAlias = "Batch | pb.Fault | Exception"
@@ -100,7 +103,7 @@ class Run:
             pool: where the memory of batches comes from.
             tickets: tickets that the engine knows of, if more than `prefetch`. An engine that is
                 the client of several servers decides by them which server works on what.
-            mover: moves batches to a device, of which one is there ahead.
+            mover: works on batches ahead of the owner.
         """
         self._connection = connection
         self._target = connection.target
@@ -108,10 +111,11 @@ class Run:
         self._jobs = jobs
         self._options = options
         self._pool = pool
-        prefetch = options.prefetch or description.prefetch
+        ahead = 1 if mover is None else mover.ahead
+        prefetch = max(options.prefetch or description.prefetch, ahead)
         self._known = max(prefetch, tickets)
         self._mover = mover
-        self._room = threading.Semaphore()  # for a batch that is moved ahead
+        self._room = threading.Semaphore(ahead)  # for batches that are moved ahead
         self._native = mover is not None and mover.native
         self._pid = os.getpid()
         self._open: deque[Job] = deque()  # asked for, and not given to the user
@@ -238,7 +242,7 @@ class Run:
         batch.step, batch._weights = job.step, job.ticket.weights
 
     def _move(self, batch: Batch) -> None:
-        """Moves a batch to the device, once the owner has taken the one before."""
+        """Moves a batch, once the owner has taken enough of those before."""
         if self._mover is not None:
             self._room.acquire()
             if self._closed:  # nobody takes it, nor those that came behind it
@@ -383,6 +387,7 @@ class Run:
         """Returns the batch that an answer is, or raises the error that it is."""
         if isinstance(answer, Batch):
             self._room.release()
+            wait(answer)
             return answer
         if isinstance(answer, pb.Fault):
             raise fault_error(answer)

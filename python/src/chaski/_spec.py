@@ -20,6 +20,7 @@ from chaski._arguments import (
     BadSamples,
     Engine,
     Last,
+    Map,
     Mixture,
     OnBad,
     Rows,
@@ -79,6 +80,7 @@ class BatchOptions(SampleOptions):
 
     shuffle: bool | Blocks = True
     last: Last = "short"
+    map: Map | Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy.typing as npt
 
@@ -79,6 +79,16 @@ def _tensors(out: Members, batch: Batch) -> Members:
 
 class _Whole(Members):
     """A batch that a loop gets, which `default_collate` does not stack."""
+
+    epoch: int
+    step: int
+
+
+def _given(batch: Batch) -> _Whole:
+    """Returns what the function of `map` is given."""
+    out = _Whole()
+    out.epoch, out.step = batch.epoch, batch.step
+    return cast(_Whole, _tensors(out, batch))
 
 
 def _refuse_stacking(batches: object = None, *, collate_fn_map: object = None) -> Any:
@@ -331,6 +341,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         self._told = False  # an epoch or a state
         self._mover = None if o.device is None else mover(torch.device(o.device), to_tensors)
         if self._is_loader(replace(o, device=None)):
+            self._map_tensors()
             return
         if o.batch_size is None:
             raise TypeError("IterableDataset() missing 1 required argument: 'batch_size'")
@@ -339,6 +350,13 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         self._ranks_found = o.rank is None
         rank, world_size = _distributed() if o.rank is None else (o.rank, o.world_size)
         self._loader = _open(o, batch_size=o.batch_size, rank=rank, world_size=world_size)
+        self._map_tensors()
+
+    def _map_tensors(self) -> None:
+        """Has the function of `map` take tensors, and its result moved to the device."""
+        if (mapper := self.loader._map) is not None:
+            mapper.view = _given
+            mapper.places = self._mover
 
     @property
     def epoch(self) -> int:
@@ -369,6 +387,8 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
                 "other loops call dataset.set_epoch"
             )
             self._told = True
+        if self.loader._map is not None:
+            return iter(self.loader)
         if self._mover is None:
             return map(lambda batch: _tensors(_Whole(), batch), self.loader)
         return map(_arrived, self.loader._walk.iterate(self._mover))
