@@ -1,7 +1,8 @@
-"""The command `chaski`: runs the engine that the wheel carries."""
+"""The command `chaski`: the engine that the wheel carries, and subcommands that run in Python."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -11,9 +12,18 @@ from typing import NoReturn
 from chaski._engine import find_binary
 from chaski.errors import EngineError
 
+_IN_PYTHON = "compare", "doctor"
+
 
 def main() -> NoReturn:
     """Replaces this process by the engine, with the same arguments, or waits for it on Windows."""
+    if sys.argv[1:] and sys.argv[1] in _IN_PYTHON:
+        try:
+            importlib.import_module(f"chaski._{sys.argv[1]}").main(sys.argv[2:])
+        except KeyboardInterrupt:
+            print("chaski: interrupted", file=sys.stderr)
+            sys.exit(130)
+        sys.exit(0)
     try:
         binary = find_binary()
     except EngineError as e:
