@@ -231,6 +231,7 @@ def _measure(named: str, seconds: float, step: float, call: str = "") -> dict[st
     first = time.perf_counter() - begun
     waits, samples, cpu, begun = [], 0, _cpu(), time.perf_counter()
     asked = begun
+    batch: Any = None
     while time.perf_counter() - begun < seconds:
         batch = next(loop, None)
         if batch is None:
@@ -243,6 +244,7 @@ def _measure(named: str, seconds: float, step: float, call: str = "") -> dict[st
     took, cpu = time.perf_counter() - begun, _cpu() - cpu
     over.set()
     watch.join()
+    del loop, loader, batch  # before PyTorch ends, for whose workers it is an error
     if not samples:
         raise SpecError(f"no batch came within {seconds:g} s: write --seconds")
     return {

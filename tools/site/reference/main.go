@@ -1,8 +1,10 @@
 // Command reference writes the pages of the command for the site: tools/site/hooks.py runs it.
 //
 //	go run ./tools/site/reference FOLDER
+//	go run ./tools/site/reference FOLDER man
 //
-// They come from the generator of cobra, as Markdown, with lines of code that fit beside the menus.
+// They come from the generator of cobra, as Markdown, with lines of code that fit beside the menus; or as pages of man
+// for a release.
 package main
 
 import (
@@ -25,7 +27,11 @@ const columns = 88
 func main() {
 	root := cli.Command()
 	root.DisableAutoGenTag = true // a date
-	if err := write(root, os.Args[1]); err != nil {
+	pages := write
+	if len(os.Args) > 2 {
+		pages = func(cmd *cobra.Command, dir string) error { return doc.GenManTree(cmd, nil, dir) }
+	}
+	if err := pages(root, os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
