@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader/batch"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -49,6 +50,7 @@ type Engine struct {
 	queue    *queue
 	units    chan workUnit
 	least    int          // workers that the engine always has
+	readers  int64        // bytes that more of them may hold: readerBytes
 	workers  atomic.Int64 // workers that it has now
 	peak     atomic.Int64 // the most bytes that a worker held after a unit, or will hold of a first sample; 0: unknown
 	slow     slow
@@ -362,15 +364,16 @@ func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error)
 	return e.leaves[dataset].table.ID(ctx, row)
 }
 
-// smallReaders bounds the memory of workers beyond Options.Fetchers, in bytes: 320 workers may hold 200 KiB each.
-const smallReaders = 64 << 20
+// readerBytes returns the most memory of workers beyond Options.Fetchers, in bytes: a 64th of the machine's, but at
+// least 64 MiB, of which 1,280 workers may hold 50 KiB each, and at most 512 MiB.
+func readerBytes() int64 { return min(max(procs.Memory()/64, 64<<20), 512<<20) }
 
 // workersFor returns how many workers the engine may have if each holds so many bytes: for remote files with small
 // samples more than Options.Fetchers, since only many requests fill a link with them. 0 stands for
 // unknown, and gives Engine.least.
 func (e *Engine) workersFor(held int64) int {
 	if most := e.options.MostFetchers(); held > 0 && e.options.Waits() {
-		return min(max(int(smallReaders/held), e.least), max(most, e.least))
+		return min(max(int(e.readers/held), e.least), max(most, e.least))
 	}
 	return e.least
 }

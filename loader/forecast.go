@@ -564,7 +564,7 @@ func (p *dryRun) inFlight(held int64) int {
 	options := p.engine.options
 	workers := max(options.Fetchers, options.Workers)
 	if most := options.MostFetchers(); most > 0 {
-		workers = min(max(int(smallReaders/held), workers), most)
+		workers = min(max(int(p.engine.readers/held), workers), most)
 	}
 	asked := p.out.Mean.Requests * int64(max(p.options.Prefetch, p.engine.remotePrefetch(p.options.World)))
 	return min(workers, max(int(asked), 1))

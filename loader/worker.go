@@ -15,7 +15,7 @@ func (e *Engine) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	e.done.Go(func() { e.dispatch(ctx) })
-	e.least = e.fetchers()
+	e.least, e.readers = e.fetchers(), readerBytes()
 	e.workers.Store(int64(e.least))
 	// The first batch then has workers for all of its small samples. It stays unknown if it is of one dataset: of
 	// windows, the first ones tell.

@@ -276,7 +276,7 @@ func TestCallsOfAClientAreBounded(t *testing.T) {
 func TestHandshakesAreBounded(t *testing.T) {
 	target, token, path := besetServer(t)
 	var first net.Conn
-	for range accept.Descriptors(maxConnections, connectionsPart) {
+	for range accept.Descriptors(connectionsEach*DefaultMaxStreams, connectionsPart) {
 		c, err := net.Dial("tcp", target)
 		if err != nil {
 			t.Fatal(err)

@@ -126,8 +126,10 @@ const (
 	// 200 system calls in place of 1,500.
 	writeBuffer    = 128 << 10
 	maxConnStreams = 256 // calls of one connection at a time
-	// maxConnections is as many as streams (DefaultMaxStreams); each takes some 60 KiB without a call.
-	maxConnections = 1024
+	// minConnections and connectionsEach bound connections, by MaxStreams: a rank has one for its stream and one for
+	// other calls. Each takes some 60 KiB without a call.
+	minConnections  = 1024
+	connectionsEach = 2
 	// connectionsPart is the part of the descriptors for connections: a quarter, because others are for idle files and
 	// shared memory.
 	connectionsPart = 4
@@ -222,7 +224,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-serving.Done()
 		s.Stop(server)
 	}()
-	err := server.Serve(accept.NewListener(namedListener{l}, accept.Descriptors(maxConnections, connectionsPart)))
+	most := max(minConnections, connectionsEach*s.options.MaxStreams)
+	err := server.Serve(accept.NewListener(namedListener{l}, accept.Descriptors(most, connectionsPart)))
 	cancel()
 	<-stopped
 	if ctx.Err() != nil && (err == nil || errors.Is(err, grpc.ErrServerStopped)) {

@@ -17,7 +17,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultFetchers      = 32
-	maxFetchers          = 320       // as many as a store is asked at a time: remote.DefaultConcurrency
+	maxFetchers          = 1280      // as many as a store is asked at a time: remote.DefaultConcurrency
 	DefaultMemoryBytes   = 256 << 20 // of small batches
 	DefaultMaxChunkBytes = 64 << 20
 	DefaultCacheBytes    = 64 << 20
