@@ -134,10 +134,10 @@ func ArrayName(file, array string) string { return file + Separator + array }
 // SplitArray splits the name of an array in a .npz file. ok is false for any other name.
 func SplitArray(name string) (file, array string, ok bool) { return splitMember(name, arraysEnd) }
 
-// jsonEnds are the ends of files of JSON.
-var jsonEnds = []string{".json", ".jsonl", ".ndjson", ".geojson"}
+// jsonEnds are the ends of files of JSON, and of XML, which is read as JSON.
+var jsonEnds = []string{".json", ".jsonl", ".ndjson", ".geojson", ".xml"}
 
-// SplitJSON splits the name of a member of JSON, FILE.json::MEMBER. ok is false for any other name.
+// SplitJSON splits the name of a member of JSON or XML, FILE.json::MEMBER. ok is false for any other name.
 // A member has no slash, which would stand between a directory and a file.
 func SplitJSON(name string) (file, member string, ok bool) {
 	file, member, ok = splitMember(name, jsonEnds...)

@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -385,3 +386,57 @@ def test_two_values_of_a_column(tmp_path) -> None:
     (tmp_path / "a.json").write_text('[{"file": "0.tif", "a": {"b": 1}, "a.b": 2}]')
     with pytest.raises(chaski.CorruptError, match=r'row 0.*two values of the column "a.b"'):
         read(tmp_path / "a.json", fields={"image": "file", "y": "a.b"})
+
+
+def test_elements_of_xml(data, tmp_path) -> None:
+    """XML is a table as JSON is: a row for each element at a path, of one file or a glob."""
+    for k in range(4):
+        objects = "".join(
+            f'<object id="{j}"><name>a {j}</name><box><x>{k + j / 2}</x><y>{j}</y></box>'
+            f"<text>on &lt;{k}&gt;, {j}</text></object>"
+            for j in range(k)
+        )
+        text = f"<annotation><file>{k}.tif</file><size><w>4</w></size>{objects}</annotation>"
+        (tmp_path / f"{k}.xml").write_text(text)
+    fields = {
+        "image": f"{data}/{{file}}",
+        "text": "text",
+        "x": Field(column="box.x", dtype="float64"),
+        "w": "size.w",
+        "id": "@id",
+        "from": Field(column="name", kind="text"),
+    }
+    for glob in ("*", "3"):
+        got = read(f"{tmp_path}/{glob}.xml::object", fields=fields)
+        want = []
+        for path in sorted(tmp_path.glob(f"{glob}.xml")):
+            root = ElementTree.parse(path).getroot()
+            want += [
+                (root.findtext("file"), o.findtext("text"), float(o.findtext("box/x")), o)
+                for o in root.iter("object")
+            ]
+        assert len(got) == len(want) == (6 if glob == "*" else 3)
+        for g, (file, text, x, o) in zip(got, want, strict=True):
+            assert int(g["image"][0, 0, 0]) == int(file[0])
+            assert (g["text"], float(g["x"]), int(g["w"])) == (text, x, 4)
+            assert int(g["id"]) == int(o.get("id")) and g["from"] == o.findtext("name")
+    got = read(f"{tmp_path}/*.xml", fields={"image": f"{data}/{{file}}", "w": "size.w"})
+    assert [(int(g["image"][0, 0, 0]), int(g["w"])) for g in got] == [(k, 4) for k in range(4)]
+    for path in ("objects", "object.box.z.q"):
+        with pytest.raises(chaski.NotFoundError, match="object|no rows"):
+            read(f"{tmp_path}/*.xml::{path}", fields={"image": f"{data}/{{file}}"})
+    (tmp_path / "bad.xml").write_text("<a><file>1.tif</file></b>")
+    with pytest.raises(chaski.CorruptError, match=r"bad\.xml.*ends no element"):
+        read(tmp_path / "bad.xml", fields={"image": f"{data}/{{file}}"})
+
+
+def test_members_of_several_files(data, tmp_path) -> None:
+    """A file of a glob may have no rows at the path, but not all of them."""
+    for k in range(3):
+        rows = [{"file": f"{k}.tif", "j": j} for j in range(k)]
+        (tmp_path / f"{k}.json").write_text(json.dumps({"info": 1, "rows": rows} if k else {}))
+    fields = {"image": f"{data}/{{file}}", "j": "j"}
+    got = read(f"{tmp_path}/*.json::rows", fields=fields)
+    assert [(int(g["image"][0, 0, 0]), int(g["j"])) for g in got] == [(1, 0), (2, 0), (2, 1)]
+    with pytest.raises(chaski.NotFoundError, match="no object has such a member"):
+        read(f"{tmp_path}/*.json::raws", fields=fields)

@@ -504,13 +504,17 @@ func (t *Table) readText(ctx context.Context, want func(name string) texts.Want)
 		defer func() { _ = file.Close() }()
 		return columns.OpenText(ctx, file, t.src, want)
 	}
-	files, err := listing.List(ctx, t.src, t.roots, t.opener, listing.AllFiles)
+	pattern, member := t.withoutMember()
+	files, err := listing.List(ctx, pattern, t.roots, t.opener, listing.AllFiles)
 	if err != nil {
 		return nil, err
 	}
 	names, err := t.allow(files.Base, files.Paths)
 	if err != nil {
 		return nil, err
+	}
+	for i := range names {
+		names[i] += member
 	}
 	t.base = files.Base
 	return columns.OpenFiles(ctx, t.opener, names, files.Paths, want)
@@ -570,11 +574,20 @@ func (t *Table) openShards(ctx context.Context, paths []string, fields []Source,
 
 // severalFiles reports whether a name that ends like a Parquet file is a directory or a glob.
 func (t *Table) severalFiles() bool {
-	if source.IsRemote(t.src) {
-		return listing.MayGlob(t.src)
+	src, _ := t.withoutMember()
+	if source.IsRemote(src) {
+		return listing.MayGlob(src)
 	}
-	st, err := t.roots.Stat(source.LocalPath(t.src))
-	return err == nil && st.IsDir() || err != nil && listing.IsGlob(t.src)
+	st, err := t.roots.Stat(source.LocalPath(src))
+	return err == nil && st.IsDir() || err != nil && listing.IsGlob(src)
+}
+
+// withoutMember returns the file, or the glob of files, that has the rows, and "::" with the path of these in each.
+func (t *Table) withoutMember() (src, member string) {
+	if file, path, ok := source.SplitJSON(t.src); ok {
+		return file, source.Separator + path
+	}
+	return t.src, ""
 }
 
 // openTable makes the fields from a table's columns. assets is the column of a catalog's URIs, "" for other tables.

@@ -96,6 +96,14 @@ func TestTaken(t *testing.T) {
 			check("/t.csv", text)
 		}
 	}
+	for _, element := range []string{"<annotation>", "<annotation><image>",
+		"<annotation><image>a.tif</image><object>"} {
+		for _, text := range taken.XML(element) {
+			check("/t.xml", text)
+			check("/t.xml", text+"</image></annotation>")
+			check("/t.xml", text+"</object></annotation>")
+		}
+	}
 	feature := `{"type":"Feature","id":"a","assets":`
 	for _, array := range []string{"[", `{"features":[`, feature + "[",
 		feature + `{"a":{"href":"x.tif"}},"properties":{"x":[`} {
@@ -106,6 +114,16 @@ func TestTaken(t *testing.T) {
 			}
 		}
 	}
+}
+
+func FuzzXML(f *testing.F) {
+	f.Add("<annotation><image>a.tif</image><size w='3'><h>4</h></size><object><n>1</n></object><object/></annotation>")
+	f.Add("\ufeff<?xml version='1.0'?><a><image>a.tif</image><image>b.tif</image>text &amp; more</a>")
+	f.Fuzz(func(t *testing.T, s string) {
+		taken.Check(t, len(s), taken.FactorRows, func() {
+			use(t, "/t.xml", []byte(s), catalog.Source{Field: "image"}, catalog.Source{Field: "n", Column: "object.n"})
+		})
+	})
 }
 
 func FuzzCSV(f *testing.F) {

@@ -84,6 +84,9 @@ func ReadFiles(ctx context.Context, o source.Opener, names, paths []string, want
 			default:
 				_, member, _ := source.SplitJSON(name)
 				err = objects.all(r, member)
+				if last := i+1 == len(names); fault.KindOf(err) == fault.NotFound && (objects.n > 0 || !last) {
+					err = nil // a file may have no rows, but not all of them
+				}
 			}
 			err = errors.Join(err, r.Close())
 		}
@@ -104,9 +107,13 @@ func newItems(ctx context.Context, want func(name string) texts.Want) *items {
 // all adds the rows of a file, or those at the path of a member in it, at least one.
 func (in *items) all(r source.Reader, member string) error {
 	in.member = member
-	in.file = textguard.NewParts(in.ctx, source.Sequential(in.ctx, r), "table", "an item", maxRecord)
+	file, size, err := asJSON(in.ctx, r, member)
+	if err != nil {
+		return err
+	}
+	in.file = textguard.NewParts(in.ctx, file, "table", "an item", maxRecord)
 	in.file.Byte = ':'
-	text, before := bufio.NewReaderSize(in.file, int(min(max(r.Size(), 16), 1<<16))), in.n
+	text, before := bufio.NewReaderSize(in.file, int(min(max(size, 16), 1<<16))), in.n
 	if err := utf8Start(text); err != nil {
 		return err
 	}

@@ -301,8 +301,9 @@ func (s *search) readTables() {
 	var names []string
 	for _, p := range s.list {
 		class := magic.Named(p).Class
+		isTable := class == magic.CSV || class == magic.Items && path.Ext(p) != ".xml"
 		st, err := os.Stat(s.name(p))
-		if err == nil && st.Size() <= maxTable && (class == magic.CSV || class == magic.Items || s.text(p, st.Size())) {
+		if err == nil && st.Size() <= maxTable && (isTable || s.text(p, st.Size())) {
 			names = append(names, p)
 		}
 	}
