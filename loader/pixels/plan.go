@@ -64,6 +64,9 @@ type plan struct {
 	wholly bool // other windows may share chunks, which are read whole then
 	chunks runs.Plan
 
+	strip    chunk.Index  // several strips as one chunk: see strips
+	joinedOf *chunk.Index // of which strip has several
+
 	own, others []neededChunk // see divide
 	numbers     []int         // of the chunks that are read next
 	runs        []storedRun   // of an array that are read next

@@ -138,12 +138,17 @@ func (w *walk) read(ctx context.Context, list []runs.Run, wants []neededChunk) (
 	}
 	begin := int64(0) // of the run in Stored
 	for _, run := range list {
-		for range run.Chunks {
+		for end := count + len(run.Chunks); count < end; {
 			if err := ctx.Err(); err != nil {
 				return count, err
 			}
 			c := &wants[count]
-			if err := w.chunk(w.Stored[begin+c.place.Off-run.Off:][:c.place.Len], c); err != nil {
+			stored := w.Stored[begin+c.place.Off-run.Off:]
+			if n := w.strips(stored, wants[count:end]); n > 0 {
+				count += n
+				continue
+			}
+			if err := w.chunk(stored[:c.place.Len], c); err != nil {
 				return count, err
 			}
 			count++

@@ -22,8 +22,9 @@ type Plan struct {
 	// the window, in Blocks.Order. Sparse are the chunks without bytes. Both lists are valid until the next Reset.
 	Chunks, Sparse []int
 
-	runs   []Run
-	groups []bool // the wanted groups, by number; empty if all are wanted
+	runs    []Run
+	grouped []int  // see byGroup
+	groups  []bool // the wanted groups, by number; empty if all are wanted
 }
 
 // Reset lists the chunks of x that meet box. bands lists the bands to read, in any order, with
@@ -105,15 +106,44 @@ func (p *Plan) selectGroups(x *chunk.Index, box chunk.Box, bands []int) (g0, g1 
 
 // sort orders the chunks by offset.
 func (p *Plan) sort(x *chunk.Index) {
-	// One pass looks first, because the chunks of a TOG or a rumi file are in order already.
-	for k := 1; k < len(p.Chunks); k++ {
-		if x.Ranges[p.Chunks[k]].Off < x.Ranges[p.Chunks[k-1]].Off {
-			slices.SortFunc(p.Chunks, func(a, b int) int {
-				return cmp.Or(cmp.Compare(x.Ranges[a].Off, x.Ranges[b].Off), cmp.Compare(a, b))
-			})
-			return
+	// Looks first, because the chunks of a TOG or a rumi file are in order already, and those of other TIFFs are once
+	// all positions of one group come before those of the next.
+	if inOrder(x, p.Chunks) {
+		return
+	}
+	if p.byGroup(x.Groups()); inOrder(x, p.grouped) {
+		p.Chunks, p.grouped = p.grouped, p.Chunks
+		return
+	}
+	slices.SortFunc(p.Chunks, func(a, b int) int {
+		return cmp.Or(cmp.Compare(x.Ranges[a].Off, x.Ranges[b].Off), cmp.Compare(a, b))
+	})
+}
+
+// byGroup lists in grouped all positions of one group, then those of the next, if each position has as many chunks as
+// the first one.
+func (p *Plan) byGroup(groups int) {
+	each := 1
+	for each < len(p.Chunks) && p.Chunks[each]/groups == p.Chunks[0]/groups {
+		each++
+	}
+	p.grouped = slices.Grow(p.grouped[:0], len(p.Chunks))
+	for group := range each {
+		for k := group; k < len(p.Chunks); k += each {
+			p.grouped = append(p.grouped, p.Chunks[k])
 		}
 	}
+}
+
+// inOrder reports whether chunks are ordered by offset, and by number where offsets are equal.
+func inOrder(x *chunk.Index, chunks []int) bool {
+	for k := 1; k < len(chunks); k++ {
+		a, b := chunks[k-1], chunks[k]
+		if first, second := x.Ranges[a].Off, x.Ranges[b].Off; second < first || second == first && b < a {
+			return false
+		}
+	}
+	return true
 }
 
 // Join returns the runs that read chunks, which are in the order of Plan.Chunks: of number k of them the bytes that
