@@ -10,6 +10,7 @@ import asyncio
 import atexit
 import collections
 import functools
+import io
 import itertools
 import json
 import os
@@ -103,8 +104,19 @@ def pillow_reader(_: Job) -> Read:
     return read
 
 
+def cv2_reader(_: Job) -> Read:
+    """OpenCV, whole pictures, in one thread."""
+    cv2 = package("cv2")
+    cv2.setNumThreads(1)
+
+    def read(path: str, _: tuple[int, int] | None) -> Image:
+        return np.moveaxis(cv2.imread(path, cv2.IMREAD_COLOR_RGB), -1, 0)
+
+    return read
+
+
 def cells_reader(job: Job) -> Read:
-    """GDAL on the bytes of a cell. A path is the number of its row."""
+    """GDAL, or tifffile in its loop, on the bytes of a cell. A path is the number of its row."""
     memory = package("rasterio").MemoryFile
     parquet = package("pyarrow.parquet")
     column = functools.cache(
@@ -112,19 +124,28 @@ def cells_reader(job: Job) -> Read:
     )
 
     def read(path: str, _: tuple[int, int] | None) -> Image:
-        with memory(column()[int(path)].as_py()) as file, file.open() as d:
+        cell = column()[int(path)].as_py()
+        if job.loader == "tifffile-loop":
+            return bands_first(package("tifffile").imread(io.BytesIO(cell)), job.of.bands)
+        with memory(cell) as file, file.open() as d:
             return np.asarray(d.read())
 
     return read
 
 
-def tifffile_reader(_: Job) -> Read:
+def bands_first(image: Image, bands: int) -> Image:
+    """Returns an image of tifffile, whose axes are those of the file, with bands first."""
+    if image.ndim == 2:
+        return image[None]
+    return image if image.shape[0] == bands else np.moveaxis(image, -1, 0)
+
+
+def tifffile_reader(job: Job) -> Read:
     """Tifffile and imagecodecs, whole files."""
     tifffile = package("tifffile")
 
     def read(path: str, _: tuple[int, int] | None) -> Image:
-        image = np.asarray(tifffile.imread(path))
-        return image[None] if image.ndim == 2 else image
+        return bands_first(tifffile.imread(path), job.of.bands)
 
     return read
 
@@ -183,9 +204,18 @@ def items_of(job: Job, reader: Callable[[Job], Read]) -> Items:
     return Items(job, lambda k, at: read(files[k], at))
 
 
+LOOPS: dict[str, Callable[[Job], Items]] = {
+    "rasterio-loop": lambda job: items_of(job, rasterio_reader),
+    "tifffile-loop": lambda job: items_of(job, tifffile_reader),
+    "cv2-loop": lambda job: items_of(job, cv2_reader),
+    "zarrs-loop": lambda job: zarr_items(job, "zarrs.ZarrsCodecPipeline"),
+    "h5py-loop": lambda job: h5py_items(job),
+}
+
+
 def with_loop(job: Job) -> Iterator[Any]:
-    """Rasterio in this process, without a DataLoader."""
-    torch, items = package("torch"), items_of(job, rasterio_reader)
+    """A reader in this process, without a DataLoader."""
+    torch, items = package("torch"), LOOPS[job.loader](job)
     for order in orders(job):
         for picked in np.split(order, len(order) // job.batch):
             yield torch.stack([items[int(i)] for i in picked])
@@ -363,9 +393,28 @@ def with_rumi_many(job: Job) -> Iterator[Any]:
             yield (a.to(torch.float32) - mean) / std
 
 
+def h5py_items(job: Job) -> Items:
+    """One dataset of an HDF5 file, which stays open."""
+    data, side = package("h5py").File(f"{job.place}/all.h5")["image"], job.of.side
+
+    def read(k: int, at: tuple[int, int] | None) -> Image:
+        y, x = at or (0, 0)
+        return np.asarray(data[k, :, y : y + side, x : x + side])
+
+    return Items(job, read)
+
+
 def with_zarr(job: Job) -> Any:
-    """One zarr array."""
+    """One zarr array and a DataLoader."""
+    return data_loader(job, zarr_items(job))
+
+
+def zarr_items(job: Job, codecs: str = "") -> Items:
+    """One zarr array, decoded by zarr or by another package's codecs."""
     zarr = package("zarr")
+    if codecs:
+        package(codecs.partition(".")[0])
+        zarr.config.set({"codec_pipeline.path": codecs, "threading.max_workers": 1})
 
     if not (job.folder / "zarr").exists():
         raise FileNotFoundError("zarr is not made")
@@ -384,7 +433,7 @@ def with_zarr(job: Job) -> Any:
         y, x = at
         return np.asarray(array()[k, :, y : y + side, x : x + side])
 
-    return data_loader(job, Items(job, read))
+    return Items(job, read)
 
 
 def with_mds(job: Job) -> Any:
@@ -489,7 +538,7 @@ def with_chaski(job: Job) -> Iterator[Any]:
 
 LOADERS: dict[str, Callable[[Job], Iterable[Any]]] = {
     **dict.fromkeys(("chaski", "chaski-recode"), with_chaski),
-    "loop": with_loop,
+    **dict.fromkeys(LOOPS, with_loop),
     **dict.fromkeys(READERS, with_reader),
     "rumi-many": with_rumi_many,
     "mds": with_mds,

@@ -16,9 +16,10 @@ CPU = "cpu_s_per_sample"
 
 # By processor time: loaders with the same memory for tiles, and with what each takes by default.
 PAIRS = {
-    "chaski": ("rasterio", "pillow"),
+    "chaski": ("rasterio", "pillow", "tifffile-loop", "cv2-loop", "zarrs-loop", "h5py-loop"),
     "chaski-large": ("rasterio-large", "rasterio-loop"),
     "chaski-recode": ("rasterio",),
+    "chaski-fast": ("rasterio",),
 }
 
 # Figures of a round; each row has the least, median and most of its rounds.

@@ -343,11 +343,16 @@ def profile_of(image: Image, west: int, north: int) -> dict[str, Any]:
 
 
 def write_tiffs(job: Job, out: Path) -> None:
-    """Writes GeoTIFFs: uncompressed in tiles or in strips, or with absent tiles."""
+    """Writes GeoTIFFs: uncompressed in tiles or strips, also of one row, or with absent tiles."""
     tiles: dict[str, Any] = {"tiled": True, "blockxsize": job.of.tile, "blockysize": job.of.tile}
     tiles["interleave"] = "band"
     zstd = {"compress": "zstd", "zstd_level": 13, "predictor": 2}
-    options: dict[str, Any] = {"raw": tiles, "strips": {}, "sparse": tiles | zstd}[job.format]
+    options: dict[str, Any] = {
+        "raw": tiles,
+        "strips": {},
+        "rows": {"blockysize": 1, "interleave": "band"},
+        "sparse": tiles | zstd,
+    }[job.format]
     for i, image in enumerate(images(job)):
         profile = profile_of(image, *corner(job.of, i)) | options
         sparse = {"sparse_ok": True} if job.format == "sparse" else {}
@@ -436,6 +441,18 @@ def write_rumi(job: Job, out: Path) -> None:
     write_catalog(out)
 
 
+def write_fast(job: Job, out: Path) -> None:
+    """Writes what chaski convert makes of the GeoTIFFs with its fastest codec."""
+    (out / "togs").mkdir()
+    for i, tog in enumerate(togs(job)):
+        (out / "togs" / f"{i:05d}.tif").write_bytes(tog)
+    command = [os.environ["CHASKI_BIN"], "convert", "--codec", "fast", "--time", "2024-01-01"]
+    command += ["--tile", str(job.of.tile), "-o", f"{out}/", str(out / "togs")]
+    subprocess.run(command, check=True)
+    shutil.rmtree(out / "togs")
+    write_catalog(out)
+
+
 def blob_of(path: str | Path) -> Path:
     """Returns the path of a rumi file's header blob."""
     return Path(f"{path}.hdr")
@@ -496,6 +513,23 @@ def write_zarr(job: Job, out: Path) -> None:
         z[i] = image
 
 
+def write_hdf5(job: Job, out: Path) -> None:
+    """Writes one HDF5 file, with chunks as the zarr array has them."""
+    s = job.of
+    side = s.tile if s.windows else s.side
+    with package("h5py").File(out / "all.h5", "w") as f:
+        data = f.create_dataset(
+            "image",
+            (s.images, s.bands, s.file_side, s.file_side),
+            s.dtype,
+            chunks=(1, s.bands, side, side),
+            compression="gzip",
+            shuffle=True,
+        )
+        for i, image in enumerate(images(job)):
+            data[i] = image
+
+
 def litdata_samples(job: Job, _: int) -> Iterator[dict[str, Image]]:
     """Yields what LitData stores."""
     yield from ({"x": image} for image in images(job))
@@ -549,6 +583,8 @@ WRITERS: dict[str, Callable[[Job, Path], None]] = {
     "cog": write_cogs,
     "rumi": write_rumi,
     "rumi1": write_rumi1,
+    "fast": write_fast,
+    "hdf5": write_hdf5,
     "mds": write_mds,
     "zarr": write_zarr,
     "litdata": write_litdata,
@@ -556,7 +592,7 @@ WRITERS: dict[str, Callable[[Job, Path], None]] = {
     "taco": write_taco,
     "cells": write_cells,
     "vrt": write_vrts,
-    **dict.fromkeys(("raw", "strips", "sparse"), write_tiffs),
+    **dict.fromkeys(("raw", "strips", "rows", "sparse"), write_tiffs),
     **dict.fromkeys(("jpeg", "png"), write_pictures),
 }
 

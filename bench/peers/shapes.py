@@ -38,7 +38,8 @@ class Shape:
     def traits(self) -> set[str]:
         """What not every peer can do."""
         traits = {"windows": self.windows, "store": self.delay}
-        traits["raster"] = self.form not in ("jpeg", "png")
+        traits["picture"] = self.form in ("jpeg", "png")
+        traits["raster"] = not traits["picture"]
         return {name for name, on in traits.items() if on}
 
     @property
@@ -128,6 +129,7 @@ FORMS = {
     "vrt": "virtual rasters of four files each, tiles of 256",
     "raw": "uncompressed, tiles of 256",
     "strips": "uncompressed, as GDAL writes without options",
+    "rows": "chips, uncompressed, strips of one row",
     "sparse": "zstd, half of the tiles absent",
     "cog": "COGs, zstd, bands interleaved by pixel, tiles of 512",
     "cells": "GeoTIFFs in the cells of a Parquet table",
@@ -139,7 +141,7 @@ FORMS = {
 def formed(form: str) -> Shape:
     """Returns the shape of a form: 1,024 windows, or 512 files."""
     side = 512 if form in ("jpeg", "png") else 256
-    if side == 512 or form == "cells":
+    if side == 512 or form in ("cells", "rows"):
         bands, dtype = (3, "uint8") if side == 512 else (6, "uint16")
         return Shape(form, "s2", bands, side, dtype, 128, 512, 512, 32, form=form)
     tile = 512 if form == "cog" else 256
@@ -190,7 +192,8 @@ class Peer:
 
     def form(self, shape: Shape) -> str:
         """Returns the format that it reads of a shape."""
-        return shape.form if shape.form and self.loader in ANY else self.format
+        any_form = self.format == "tog" and self.loader in ANY
+        return shape.form if shape.form and any_form else self.format
 
     def hindrance(self, shape: Shape) -> str:
         """Returns why it cannot load a shape, or nothing."""
@@ -205,7 +208,17 @@ BASELINE = "rasterio"  # ratios compare with this peer
 WHOLE = {"windows": "its shards hold whole samples"}
 FAR = {"store": "its server stands beside the data, not behind the link"}
 LATER = {"store": "a store is measured in the first epoch"}
-ANY = ("chaski", "chaski-recode", "rasterio", "loop", "pillow")  # loaders that read every form
+# Loaders that read every form, or all that they read.
+ANY = (
+    "chaski",
+    "chaski-recode",
+    "rasterio",
+    "rasterio-loop",
+    "tifffile-loop",
+    "cv2-loop",
+    "pillow",
+)
+PICTURES = {"raster": "it reads pictures"}
 OWN_CLOCK = {"store": "its own clock starts after the first batches"}
 FILES = {"store": "reads local files"}
 
@@ -229,6 +242,7 @@ PEERS = [
         cannot=FAR,
     ),
     Peer("chaski-rumi", "chaski on rumi files of the current generation", "rumi", "chaski"),
+    Peer("chaski-fast", "chaski on what convert --codec fast writes", "fast", "chaski"),
     Peer("chaski-rumi1", "chaski on rumi files of generation 1", "rumi1", "chaski", cannot=FILES),
     Peer("chaski-taco", "chaski on a TACO ZIP", "taco", "chaski"),
     Peer("chaski-cells", "chaski on GeoTIFFs in the cells of a Parquet table", "cells", "chaski"),
@@ -276,16 +290,24 @@ PEERS = [
     ),
     Peer(
         "rasterio-loop",
-        "rasterio in a plain loop, GDAL's default cache, from the second epoch",
+        "rasterio in a plain loop, files stay open, GDAL's default cache, from the second epoch",
         "tog",
-        "loop",
+        "rasterio-loop",
         large=True,
         pause=0,
         cannot=LATER,
     ),
     Peer(
-        "pillow", "Pillow and a DataLoader", "tog", "pillow", cannot={"raster": "it reads pictures"}
+        "tifffile-loop",
+        "tifffile with imagecodecs in a plain loop",
+        "tog",
+        "tifffile-loop",
+        cannot=LATER | {"windows": "it is set up to read whole files", "picture": "it reads TIFFs"},
     ),
+    Peer("cv2-loop", "OpenCV in a plain loop", "tog", "cv2-loop", cannot=LATER | PICTURES),
+    Peer("zarrs-loop", "zarr with zarrs' codecs in a loop", "zarr", "zarrs-loop", cannot=LATER),
+    Peer("h5py-loop", "h5py (gzip, shuffle) in a plain loop", "hdf5", "h5py-loop", cannot=LATER),
+    Peer("pillow", "Pillow and a DataLoader", "tog", "pillow", cannot=PICTURES),
     Peer("torchgeo", "TorchGeo's RasterDataset and a DataLoader", "tog", "torchgeo"),
     Peer(
         "tacoreader",
