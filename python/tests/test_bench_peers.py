@@ -42,7 +42,7 @@ def test_shapes_have_whole_batches_and_tiles():
     assert {(s.delay, s.rate) for s in stored} == {(30, 30), (100, 20)}
     assert {s.local for s in stored} == set(shapes.STORED.values())
     assert shapes.STORED[""] in shapes.SHAPES  # its files are there already
-    assert {t for p in shapes.PEERS for t in p.cannot} == {"windows", "store", "raster"}
+    assert {t for p in shapes.PEERS for t in p.cannot} == {"windows", "store", "raster", "picture"}
     assert shapes.BASELINE in {p.name for p in shapes.PEERS}
     assert all((ROOT / "testdata" / stand_in).is_file() for _, stand_in in shapes.IMAGERY.values())
 
