@@ -92,6 +92,9 @@ const SmallBytes = 256 << 10
 // less comes whole with it.
 const headBytes = 64 << 10
 
+// localHeadBytes is headBytes of a local file: another read costs less than bytes that are not needed.
+const localHeadBytes = 8 << 10
+
 // Reader returns a reader of Bytes, which must be set, at their offsets in the file.
 func (a *Asset) Reader() source.Reader {
 	return &memoryReader{bytes: a.Bytes, off: a.Offset, size: max(a.Size, int64(len(a.Bytes))), etag: a.ETag}
@@ -320,7 +323,11 @@ func readFormat(ctx context.Context, r source.Reader, format *magic.Format, axes
 	if axes.Pages != "" {
 		limits.MaxIFDs = tiff.MaxPages
 	}
-	file, err := rumis.Open(ctx, r, limits.IFD())
+	parts := limits.IFD()
+	if _, local := r.(source.Timed); local {
+		parts.Head = localHeadBytes
+	}
+	file, err := rumis.Open(ctx, r, parts)
 	if err != nil {
 		return a, m, err
 	}
