@@ -71,6 +71,7 @@ class Reader:
     Attributes:
         path: the file.
         dtype: of its pixels.
+        stored: the dtype in the file: int8 is warped as int16.
         refused: says why it cannot be read any more.
         theirs: opens it by rasterio.
     """
@@ -94,13 +95,16 @@ class Reader:
         self._masked = any(MaskFlags.all_valid not in f for f in flags)
         if self._masked and any(f != [MaskFlags.nodata] for f in flags):
             raise UnsupportedError("they have masks, or an alpha band")
-        if len({*opened.dtypes, *file.dtypes}) > 1 or opened.dtypes[0].startswith("complex"):
+        if len({*opened.dtypes}) > 1 or opened.dtypes[0].startswith("complex"):
             raise UnsupportedError("their bands have several dtypes, or complex numbers")
+        if len({*file.dtypes}) > 1 or not np.can_cast(file.dtypes[0], opened.dtypes[0]):
+            raise UnsupportedError("they are warped in a way of their own")
         alike = len({repr(v) for v in opened.nodatavals}) == 1
         if self._masked and not (alike and _holds(np.dtype(opened.dtypes[0]), opened.nodata)):
             raise UnsupportedError("their bands cannot have the same value of nodata")
         self.path: str = file.name
         self.dtype: str = opened.dtypes[0]
+        self.stored: str = file.dtypes[0]
         self.nodatavals, self.dtypes, self.count = opened.nodatavals, opened.dtypes, opened.count
         self.nodata, self.profile = opened.nodata, opened.profile
         self.crs, self.transform, self.res = opened.crs, opened.transform, opened.res
@@ -146,11 +150,15 @@ class Reader:
         self, window: Window, shape: tuple[int, int], how: Resampling, bands: tuple[int, ...]
     ) -> Region | None:
         """Returns the pixels that a window needs in some shape, None if rasterio has to read it."""
+        if bands and max(bands) > self.count:
+            return None
         scale = window.height / shape[0], window.width / shape[1]
         if max(scale) * 1.2 >= self._overviews:
             self._refuse("windows are coarser than their overviews")
             return None
         y, x = _span(window)
+        if self.warp and shape != (self.height, self.width) and self._is_whole(y, x):
+            return None  # GDAL warps to another size
         exact = all(abs(v - round(v)) < _ROUND for v in (*y, *x))
         if how is Resampling.nearest:
             exact, (rows, columns) = True, self._nearest(window, shape)
@@ -174,6 +182,10 @@ class Reader:
             self._refuse("warped windows are higher than 128 and wider than 512 pixels")
             return None
         return Region(self.path, bands, top, left, height, width, exact)
+
+    def _is_whole(self, *axes: tuple[float, float]) -> bool:
+        sides = self.height, self.width
+        return all(a < 1e-6 and b > n - 1e-6 for (a, b), n in zip(axes, sides, strict=True))
 
     def _refuse(self, why: str) -> None:
         self.refused = self.refused or UnsupportedError(why)
@@ -210,6 +222,7 @@ class Reader:
         if resampling is Resampling.nearest and pixels.shape[1:] != shape:
             rows, columns = self._nearest(window, shape)
             pixels = pixels[:, rows - region.row][:, :, columns - region.column]
+        pixels = pixels.astype(self.dtype, copy=False)
         missing = self._missing(pixels)
         if region.exact:
             return np.ma.array(pixels, mask=missing) if masked else pixels

@@ -401,7 +401,7 @@ class _Pixels:
         with self.lock:
             alike: dict[Any, list[tuple[Region, Reader, Pick]]] = {}
             for region, reader in wanted.items():
-                kind = reader.dtype, reader.count, region.bands
+                kind = reader.stored, reader.count, region.bands
                 alike.setdefault(kind, []).append((region, reader, reader.pick(region)))
             for kind, some in alike.items():
                 for size, those in _by_size(some):
