@@ -12,7 +12,7 @@ from conftest import nonempty
 
 pytest.importorskip("terratorch", reason="TerraTorch is not installed: make frameworks")
 
-import terratorch.datamodules.generic_pixel_wise_data_module as theirs
+import terratorch.datamodules as theirs
 import torch
 from rasterio.transform import from_origin
 
@@ -55,6 +55,9 @@ def options(folder, label="mask", **more):
 def same(a, b):
     assert a.keys() == b.keys()
     for name, v in a.items():
+        if isinstance(v, dict):
+            same(v, b[name])
+            continue
         if not isinstance(v, torch.Tensor):
             assert str(v) == str(b[name]), name
             continue
@@ -91,12 +94,18 @@ BANDS = ["BLUE", "GREEN", "RED", "NIR_BROAD", "SWIR_1", "SWIR_2"]
 def test_equal(folder, name, label, more):
     if name == SEGMENTATION:
         more = {**more, "num_classes": 4}
+    both(name, options(folder, label, **more))
+
+
+def both(name, how):
+    """Compares the batches of a module of TerraTorch with those of ours."""
     batches = []
     for module in (theirs, ours):
-        data = getattr(module, name)(**options(folder, label, **more))
+        data = getattr(module, name)(**how)
         data.setup("fit")
         data.setup("test")
         torch.manual_seed(3)
+        np.random.seed(3)
         with warnings.catch_warnings():
             if module is ours:
                 warnings.filterwarnings("error", message="TerraTorch reads")
@@ -106,6 +115,69 @@ def test_equal(folder, name, label, more):
     assert len(batches[0]) == len(batches[1]) > 5
     for a, b in nonempty(zip(*batches, strict=True)):
         same(a, b)
+    return data
+
+
+@pytest.mark.parametrize("kind", ["tif", "planar.tif", "real.tif", "png", "jpg"])
+def test_classes(tmp_path, kind):
+    """Images in folders, in the layouts that PIL and tifffile have them."""
+    rng = np.random.default_rng(1)
+    drivers = {"tif": "GTiff", "png": "PNG", "jpg": "JPEG"}
+    for i in range(24):
+        path = tmp_path / "ab"[i % 2] / f"{i:02}.{kind.split('.')[-1]}"
+        path.parent.mkdir(exist_ok=True)
+        x = rng.integers(0, 255, (3, SIDE, SIDE)).astype("uint8")
+        how = {"driver": drivers[path.suffix[1:]]}
+        if kind == "real.tif":
+            x = rng.normal(0, 1, (5, SIDE, SIDE)).astype("float32")
+        if path.suffix == ".tif":
+            how["interleave"] = "band" if "planar" in kind else "pixel"
+        rasters.write(path, x, **how)
+    roots = {f"{s}_data_root": tmp_path for s in ("train", "val", "test")}
+    more = {"means": [0.0] * len(x), "stds": [1.0] * len(x), "num_classes": 2}
+    data = both(
+        "GenericNonGeoClassificationDataModule",
+        {"batch_size": 4, "num_workers": 0, **roots, **more},
+    )
+    assert any(data.train_dataset._layouts.values())
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"task": "segmentation", "num_classes": 4},
+        {"task": "regression", "no_data_replace": 0, "label_grep": "*_real.tif"},
+        {"task": "segmentation", "num_classes": 4, "sample_num_modalities": 1},
+        {"concat_bands": True, "task": "segmentation", "num_classes": 4},
+    ],
+)
+def test_modalities(folder, tmp_path, more):
+    for what in ("image", "mask", "real", "wide"):
+        (tmp_path / what).mkdir()
+    for i in range(24):
+        for what in ("image", "mask", "real", "wide"):
+            name = f"c{i % N:02}_{what}.tif"
+            (tmp_path / what / f"s{i:02}_{what}.tif").symlink_to(folder / name)
+    roots = {"s2": str(tmp_path / "image"), "dem": str(tmp_path / "wide")}
+    label = "real" if more["task"] == "regression" else "mask"
+    how = {
+        "batch_size": 4,
+        "modalities": ["s2", "dem"],
+        "means": {"s2": [0.0] * 6, "dem": [0.0]},
+        "stds": {"s2": [1.0] * 6, "dem": [1.0]},
+        **{f"{s}_data_root": roots for s in ("train", "val", "test")},
+        **{f"{s}_label_data_root": str(tmp_path / label) for s in ("train", "val", "test")},
+        "image_grep": {"s2": "*_image.tif", "dem": "*_wide.tif"},
+        "label_grep": f"*_{label}.tif",
+        "check_stackability": False,
+        **more,
+    }
+    both("GenericMultiModalDataModule", how)
+
+
+def test_what_terratorch_reads():
+    with pytest.warns(UserWarning, match="no generic dataset"):
+        assert ours.accelerate([1]) == [1]  # type: ignore[type-var]
 
 
 def test_a_configuration(folder):
@@ -118,8 +190,9 @@ def test_a_configuration(folder):
     arguments |= {"batch_size": 4, "num_workers": 3, "num_classes": 4}
     config = {"class_path": f"chaski.terratorch.{SEGMENTATION}", "init_args": arguments}
     data = parser.instantiate_classes(parser.parse_object({"data": config})).data
-    assert type(data) is ours.GenericNonGeoSegmentationDataModule and data.num_workers == 0
+    assert type(data) is ours.GenericNonGeoSegmentationDataModule
     data.setup("validate")
+    assert data.num_workers == 0
     assert [len(b["image"]) for b in data.val_dataloader()] == [4]
 
 

@@ -45,7 +45,7 @@ with needs("chaski.torchgeo needs TorchGeo: pip install torchgeo"):
         UnionDataset,
     )
 
-    from chaski._ahead import Ahead, one_thread, read_ahead
+    from chaski._ahead import Accelerated, Ahead, accelerated, one_thread, read_ahead
     from chaski._warped import Pick, Reader, Region
     from chaski.torch import IterableDataset
 
@@ -87,14 +87,13 @@ def _accelerated(dataset: Any, engine: Engine, done: dict[int, Any]) -> Any:
         return dataset
     if id(dataset) in done:
         return done[id(dataset)]
-    kind = type(dataset)
     if not isinstance(dataset, RasterDataset | IntersectionDataset | UnionDataset):
-        _warn(f"{kind.__name__} itself: it is not a dataset of rasters")
+        _warn(f"{type(dataset).__name__} itself: it is not a dataset of rasters")
         return dataset
-    fast: Any = object.__new__(_kind(kind))  # type: ignore[arg-type]
-    done[id(dataset)] = fast
-    vars(fast).update(vars(dataset), _engine=engine)
-    if not isinstance(dataset, RasterDataset):
+    raster = isinstance(dataset, RasterDataset)
+    kinds = ((_Files,), (_Lookup,)) if raster else ((_Accelerated,),)
+    fast = done[id(dataset)] = accelerated(dataset, *kinds, _engine=engine)
+    if not raster:
         members = {id(d): _accelerated(d, engine, done) for d in dataset.datasets}
         fast.datasets = [members[id(d)] for d in dataset.datasets]
         # Composite classes keep their members by name, too.
@@ -102,32 +101,11 @@ def _accelerated(dataset: Any, engine: Engine, done: dict[int, Any]) -> Any:
     return fast
 
 
-@functools.cache
-def _kind(kind: Any) -> Any:
-    """Returns the class of accelerated datasets of a class."""
-    bases: tuple[type, ...] = (_Accelerated, kind)
-    if issubclass(kind, RasterDataset):
-        bases = (_Files, _Lookup) if kind is RasterDataset else (_Files, kind, _Lookup)
-    names = {"_of": kind, "__doc__": kind.__doc__, "__module__": kind.__module__}
-    return type(kind.__name__, bases, {**names, "__qualname__": kind.__qualname__})
-
-
-def _again(kind: type, state: dict[str, Any]) -> Any:
-    """Returns a copy of an accelerated dataset, which opens its files anew."""
-    fast: Any = object.__new__(_kind(kind))
-    vars(fast).update(state)
-    return fast
-
-
-class _Accelerated:
+class _Accelerated(Accelerated):
     """What accelerated datasets have before the members of their class."""
 
-    _of: type
     _engine: Engine
     _OPENED = ("_pixels", "_ahead", "_known", "_readers", "_also", "_warned")
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return _again, (self._of, {k: v for k, v in vars(self).items() if k not in self._OPENED})
 
     def __and__(self, other: GeoDataset) -> Any:
         """Returns the intersection with another dataset, which is accelerated, too."""
@@ -241,7 +219,7 @@ class _Files(_Accelerated):
         """Returns what reads a file by the engine, None if TorchGeo has to read it."""
         if _in_worker():
             _warn(
-                f"{self._of.__name__} itself in worker processes: the engine has workers of its "
+                f"{type(self).__name__} itself in worker processes: the engine has workers of its "
                 "own, so use a DataLoader with num_workers=0"
             )
             return None
@@ -272,7 +250,7 @@ class _Files(_Accelerated):
         """Says once for each reason why TorchGeo reads files."""
         if str(why) not in self._warned:
             self._warned.add(str(why))
-            _warn(f"files of {self._of.__name__} itself, {file} being the first: {why}")
+            _warn(f"files of {type(self).__name__} itself, {file} being the first: {why}")
 
     def _merge_or_stack(
         self: Any, filepaths: Any, index: Any, band_indexes: Any = None, out_crs: Any = None
