@@ -3,9 +3,8 @@
     python examples/torchgeo_segmentation.py DATA
 
 DATA is a folder; where it has no images/, scenes.py writes small scenes and their masks there.
-Dataset, samplers, task and Trainer are those that TorchGeo's documentation uses: only the classes
-below derive from `chaski.torchgeo.ChaskiDataset` in place of `RasterDataset`, and the DataLoader
-has no worker processes.
+Datasets, samplers, task and Trainer are those that TorchGeo's documentation uses: but the dataset
+goes through `chaski.torchgeo.accelerate`, and the DataLoader has no worker processes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import chaski.torchgeo
 from lightning import Trainer, seed_everything
 from scenes import HELD_OUT, SIDE, write
 from torch.utils.data import DataLoader
-from torchgeo.datasets import stack_samples
+from torchgeo.datasets import RasterDataset, stack_samples
 from torchgeo.samplers import GriddedPatchSampler, RandomPatchSampler
 from torchgeo.tasks import SemanticSegmentation
 
@@ -26,11 +25,7 @@ CLASSES = ("soil", "crop", "water")
 WINDOW = 64  # pixels
 
 
-class Images(chaski.torchgeo.ChaskiDataset):
-    """The scenes."""
-
-
-class Masks(chaski.torchgeo.ChaskiDataset):
+class Masks(RasterDataset):  # type: ignore[misc]
     """Their masks."""
 
     is_image = False
@@ -45,7 +40,8 @@ def scenes(data: Path, part: str) -> Any:
     """Returns images with masks of a part."""
     names = (data / f"{part}.txt").read_text().split()
     images, masks = ([data / kind / f"{n}.tif" for n in names] for kind in ("images", "masks"))
-    return Images(images, transforms=scaled) & Masks(masks)
+    both = RasterDataset(images, transforms=scaled) & Masks(masks)
+    return chaski.torchgeo.accelerate(both)
 
 
 def main() -> None:
