@@ -27,6 +27,8 @@ from rasterio.windows import Window
 from chaski.errors import UnsupportedError
 
 Raster: TypeAlias = npt.NDArray[Any]
+Bounds: TypeAlias = "tuple[float, float, float, float]"
+"""Least x and y, greatest x and y."""
 Places: TypeAlias = "tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]"
 """x and y in pixels."""
 
@@ -34,6 +36,8 @@ Places: TypeAlias = "tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]"
 _BLOCK = 128, 512
 _TOLERANCE = 0.125  # pixels by which the places between may be off, as rasterio has it by default
 _MEMORY = 64 << 20  # bytes of a block and its source, over which GDAL halves blocks
+_EXACT = 1 << 24  # numbers to this one are exact in float32
+_KEPT = 1024  # windows whose place in a file is known
 _ROUND = 1e-9  # pixels that a window may be off the grid, which is the rounding of its ends
 
 
@@ -47,6 +51,14 @@ class Region(NamedTuple):
     height: int
     width: int
     exact: bool  # the window has just these pixels
+
+
+class Placed(NamedTuple):
+    """What a mosaic has of a file: its window, in a shape, from a row and column on."""
+
+    at: tuple[int, int]
+    shape: tuple[int, int]
+    window: Window
 
 
 @dataclass(slots=True)
@@ -109,6 +121,7 @@ class Reader:
         self.nodata, self.profile = opened.nodata, opened.profile
         self.crs, self.transform, self.res = opened.crs, opened.transform, opened.res
         self.height, self.width, self.bounds = opened.height, opened.width, opened.bounds
+        self._placed: dict[Any, Placed | None] = {}
         self._overviews = min(opened.overviews(1), default=math.inf)
         try:
             self._colours = opened.colormap(1)
@@ -127,13 +140,18 @@ class Reader:
     def close(self) -> None:
         """Does nothing: there is nothing open."""
 
-    def asked(
-        self, bounds: Sequence[float], res: Sequence[float], how: Resampling, bands: tuple[int, ...]
-    ) -> Region | None:
-        """Returns the region that rasterio.merge will ask for, None if it asks for nothing."""
-        west, south, east, north = bounds
-        width, height = round((east - west) / res[0]), round((north - south) / res[1])
-        grid = rasterio.transform.from_origin(west, north, *res)
+    def placed(self, bounds: Bounds, res: tuple[float, float]) -> Placed | None:
+        """Returns what of a mosaic the file has, None if nothing, as rasterio.merge says it."""
+        key = bounds, res
+        if key not in self._placed:
+            if len(self._placed) > _KEPT:
+                self._placed.clear()
+            self._placed[key] = self._place(bounds, res)
+        return self._placed[key]
+
+    def _place(self, bounds: Bounds, res: tuple[float, float]) -> Placed | None:
+        height, width = size_of(bounds, res)
+        grid = rasterio.transform.from_origin(bounds[0], bounds[3], *res)
         whole = rasterio.windows.bounds(Window(0, 0, width, height), grid)
         w, s = max(self.bounds[0], whole[0]), max(self.bounds[1], whole[1])
         e, n = min(self.bounds[2], whole[2]), min(self.bounds[3], whole[3])
@@ -141,10 +159,19 @@ class Reader:
             return None
         part = rasterio.windows.from_bounds(w, s, e, n, grid)
         shape = math.floor(part.height + 0.5), math.floor(part.width + 0.5)
-        window = rasterio.windows.from_bounds(w, s, e, n, self.transform)
         if min(shape) < 1:
             return None
-        return self._region(window.crop(self.height, self.width), shape, how, bands)
+        at = math.floor(part.row_off + 0.1), math.floor(part.col_off + 0.1)
+        return Placed(at, shape, rasterio.windows.from_bounds(w, s, e, n, self.transform))
+
+    def asked(
+        self, bounds: Bounds, res: tuple[float, float], how: Resampling, bands: tuple[int, ...]
+    ) -> Region | None:
+        """Returns the region that a mosaic will ask for, None if it asks for nothing."""
+        placed = self.placed(bounds, res)
+        if placed is None:
+            return None
+        return self._region(placed.window.crop(self.height, self.width), placed.shape, how, bands)
 
     def _region(
         self, window: Window, shape: tuple[int, int], how: Resampling, bands: tuple[int, ...]
@@ -265,6 +292,53 @@ class Reader:
         if math.isnan(self.nodata):
             return np.isnan(pixels)
         return pixels == pixels.dtype.type(self.nodata)
+
+
+def size_of(bounds: Bounds, res: tuple[float, float]) -> tuple[int, int]:
+    """Returns the height and width of a mosaic in pixels."""
+    return round((bounds[3] - bounds[1]) / res[1]), round((bounds[2] - bounds[0]) / res[0])
+
+
+def merged(
+    readers: Sequence[Reader],
+    bounds: Bounds,
+    res: tuple[float, float],
+    how: Resampling,
+    bands: Sequence[int] | None,
+) -> Raster | None:
+    """Returns what rasterio.merge makes of files, None if it has to make it itself."""
+    first = readers[0]
+    dtype, nodata = np.dtype(first.dtype), first.nodatavals[0]
+    nodata = 0 if nodata is None else nodata
+    alike = all(
+        (r.dtype, r.count) == (first.dtype, first.count)
+        and (r.crs is first.crs or r.crs == first.crs)
+        for r in readers
+    )
+    if not alike or not _holds(dtype, nodata) or (dtype.kind == "f" and abs(nodata) > _EXACT):
+        return None
+    size = len(bands) if bands else first.count, *size_of(bounds, res)
+    out: Raster | None = None
+    for reader in readers:
+        if (placed := reader.placed(bounds, res)) is None:
+            continue
+        (row, column), (height, width) = placed.at, placed.shape
+        shape = size[0], height, width
+        part = reader.read(
+            bands, out_shape=shape, window=placed.window, masked=True, resampling=how
+        )
+        if out is None and shape == size and not part.mask.any():
+            out = part.data
+            continue
+        if out is None:
+            out = np.full(size, nodata, dtype)
+        region = out[:, row : row + height, column : column + width]
+        if nodata != nodata:
+            empty = np.isnan(region)
+        else:
+            empty = np.isclose(region, nodata) if dtype.kind == "f" else region == nodata
+        np.copyto(region, part.data, where=empty & ~part.mask)
+    return np.full(size, nodata, dtype) if out is None else out
 
 
 class _Warp:

@@ -44,9 +44,10 @@ with needs("chaski.torchgeo needs TorchGeo: pip install torchgeo"):
         RasterDataset,
         UnionDataset,
     )
+    from torchgeo.datasets.utils import array_to_tensor
 
     from chaski._ahead import Accelerated, Ahead, accelerated, one_thread, read_ahead
-    from chaski._warped import Pick, Reader, Region
+    from chaski._warped import Pick, Reader, Region, merged
     from chaski.torch import IterableDataset
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ class _Accelerated(Accelerated):
     """What accelerated datasets have before the members of their class."""
 
     _engine: Engine
-    _OPENED = ("_pixels", "_ahead", "_known", "_readers", "_also", "_warned")
+    _own: Any = None  # files that were looked up in the index
+    _OPENED = ("_own", "_pixels", "_ahead", "_known", "_readers", "_also", "_warned")
 
     def __and__(self, other: GeoDataset) -> Any:
         """Returns the intersection with another dataset, which is accelerated, too."""
@@ -255,13 +257,27 @@ class _Files(_Accelerated):
     def _merge_or_stack(
         self: Any, filepaths: Any, index: Any, band_indexes: Any = None, out_crs: Any = None
     ) -> Any:
-        if not self.separate_files and not _in_worker():
+        if _in_worker():
+            return super()._merge_or_stack(  # type: ignore[misc]
+                filepaths, index, band_indexes, out_crs
+            )
+        bands = tuple(band_indexes or ())
+        if not self.separate_files and filepaths is not self._own:
             # A class may read other files beside those of the index, such as masks.
             known = self._indexed()
             for file, path in zip(known.of(*known.slices(index)), filepaths, strict=False):
-                wanted = path, tuple(band_indexes or ())
-                if wanted != (file, tuple(self.band_indexes or ())):
-                    self._also.setdefault(file, {})[wanted] = None
+                if (path, bands) != (file, tuple(self.band_indexes or ())):
+                    self._also.setdefault(file, {})[path, bands] = None
+        load = self._cached_load_warp_file if self.cache else self._load_warp_file
+        readers = [load(f, out_crs or self.crs) for f in filepaths]
+        if all(type(r) is Reader for r in readers):
+            x, y, _ = self._disambiguate_slice(index)
+            where = (x.start, y.start, x.stop, y.stop), (x.step, y.step)
+            groups = [[r] for r in readers] if self.time_series else [readers]
+            made = (merged(g, *where, self.resampling, band_indexes) for g in groups)
+            rasters = [m for m in made if m is not None]
+            if len(rasters) == len(groups):
+                return array_to_tensor(np.stack(rasters) if self.time_series else rasters[0])
         theirs: Any = super()
         return theirs._merge_or_stack(filepaths, index, band_indexes, out_crs)
 
@@ -272,7 +288,7 @@ class _Lookup(RasterDataset):  # type: ignore[misc]
     def __getitem__(self: Any, index: Any) -> Sample:
         """Returns a sample as `RasterDataset.__getitem__` does, with a quicker look-up of files."""
         x, y, t = self._disambiguate_slice(index)
-        files = self._indexed().of(x, y, t)
+        files = self._own = self._indexed().of(x, y, t)
         if not files:
             raise IndexError(f"index: {index} not found in dataset with bounds: {self.bounds}")
         if self.separate_files:
