@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import rasters
+from conftest import nonempty
 from forked import Forks
 
 import chaski
@@ -245,3 +246,50 @@ def test_references_are_converted(tmp_path, monkeypatch, binary):
         seen = np.array(next(iter(loader))["image"])
     want = image.reshape(2, 32, 3, 32).swapaxes(1, 2).reshape(6, 1, 32, 32)
     assert np.array_equal(seen, want)
+
+
+def test_rslearn_and_olmoearth(tmp_path, monkeypatch, binary):
+    """The calls of the page load what rasterio and h5py read of files of these forms."""
+    h5py = pytest.importorskip("h5py")
+    section = PAGE.split("## From rslearn and OlmoEarth")[1].split("\n## ")[0]
+    calls = re.findall(r"```\n(chaski\.load.*?)```", section, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    r = np.random.default_rng(4)
+    images, series = {}, {}
+    for i in range(6):
+        group = "train" if i < 4 else "val"
+        for layer, bands, shape, dtype in (
+            ("sentinel2", "B02_B03_B04_B08", (4, 32, 32), "uint16"),
+            ("label", "class", (1, 32, 32), "uint8"),
+        ):
+            folder = tmp_path / f"dataset/windows/{group}/w{i}/layers/{layer}/{bands}"
+            folder.mkdir(parents=True)
+            pixels = r.integers(1, 200, shape).astype(dtype)
+            rasters.write(folder / "geotiff.tif", pixels)
+            if group == "train":
+                images[layer, pixels[0, 0].tobytes()] = pixels
+        (tmp_path / "h5").mkdir(exist_ok=True)
+        with h5py.File(tmp_path / f"h5/sample_{i}.h5", "w") as f:
+            for name, bands in (("sentinel2_l2a", 12), ("sentinel1", 2)):
+                if i == 5 and name == "sentinel1":
+                    continue
+                x = r.normal(size=(16, 16, 12, bands)).astype("float32")
+                f.create_dataset(name, data=x, compression="gzip")
+                series[name, x[0, 0, 0, 0]] = x.transpose(2, 3, 0, 1)
+    with eval(calls[0], {"chaski": chaski}) as loader:
+        rows = [
+            dict(zip(b, row, strict=True)) for b in loader for row in zip(*b.values(), strict=True)
+        ]
+    assert len(rows) == 4
+    for row in rows:
+        for name, layer, dtype in (("image", "sentinel2", "uint16"), ("mask", "label", "uint8")):
+            key = row[name][0, 0].astype(dtype).tobytes()
+            assert np.array_equal(row[name], images[layer, key])
+    with eval(calls[1], {"chaski": chaski}) as loader:
+        (batch,) = loader
+    assert len(batch["sentinel2_l2a"]) == 6
+    for name in ("sentinel2_l2a", "sentinel1"):
+        there = batch["there.sentinel1"].astype(bool) if name == "sentinel1" else batch["valid"]
+        assert there.sum() == (6 if name == "sentinel2_l2a" else 5)
+        for x in nonempty(batch[name][there]):
+            assert np.array_equal(x, series[name, x[0, 0, 0, 0]])

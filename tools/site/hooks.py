@@ -47,6 +47,8 @@ SECTIONS: list[tuple[str, list[str]]] = []  # of the navigation, each with its p
 SUMMARIES: dict[str, str] = {}  # these three of each page, for llms.txt
 TITLES: dict[str, str] = {}
 ADDRESSES: dict[str, str] = {}
+# What tools/api.py wrote for the code host; here mkdocstrings writes it.
+GENERATED = re.compile(r"<!-- (::: .*?)\s*-->\n.*?<!-- /::: -->", re.DOTALL)
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 
 
@@ -85,6 +87,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Rewrites the links of a page: they hold in the repository, and must hold on the site."""
     name = page.file.src_uri
+    markdown = GENERATED.sub(r"\1", markdown)
     source = PAGES.get(name, "docs/" + name)
     here = {path: uri for uri, path in PAGES.items()}
 

@@ -37,8 +37,8 @@ _ROWS = {
     "memory, MB": "memory",
 }
 _POINTS = 64  # values by which samples of two loaders find each other
-_KEPT = 1 << 28  # bytes of the samples of a loader, at most
-_CLOSE = 1e-5
+_KEPT = 1 << 29  # bytes of the samples of a loader, at most
+_CLOSE, _NEAR = 1e-5, 0.2  # values are equal; samples are the same, with some values changed
 _COUNTS = "valid", "position", "sample"
 Sample = Mapping[str, "np.ndarray[Any, Any]"]
 
@@ -163,8 +163,7 @@ def _about(named: str, samples: int, call: str = "") -> dict[str, Any]:
         call = re.sub(r"\)\s*$", ", shuffle=False)", call)
     loader = _maker(named, call)()
     dataset: Any = getattr(loader, "dataset", None)
-    size, folder = getattr(loader, "batch_size", None) or 16, _folder(dataset)
-    batches = iter(loader)
+    size, folder, batches = getattr(loader, "batch_size", 16), _folder(dataset), iter(loader)
     sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
     if type(sampler).__name__ == "RandomSampler":  # one by one, in order
         batches = (loader.collate_fn([dataset[i]]) for i in range(len(dataset)))
@@ -173,7 +172,7 @@ def _about(named: str, samples: int, call: str = "") -> dict[str, Any]:
         kept.append(row)
         if len(kept) >= samples or len(kept) * sum(a.nbytes for a in row.values()) > _KEPT:
             break
-    return {"samples": kept, "batch": size, "folder": folder}
+    return {"samples": kept, "batch": size or 16, "folder": folder}
 
 
 def _folder(dataset: Any) -> str | None:
@@ -214,8 +213,8 @@ def _valid(batch: Any) -> np.ndarray[Any, Any]:
 def _rows(batch: Any) -> list[Sample]:
     """Returns the samples of a batch."""
     valid = _valid(batch)
-    leaves = {k: a for k, a in _leaves(batch) if len(a) == len(valid) and k not in _COUNTS}
-    return [{k: np.array(a[i]) for k, a in leaves.items()} for i in np.flatnonzero(valid)]
+    leaves = [(k, a) for k, a in _leaves(batch) if len(a) == len(valid) and k not in _COUNTS]
+    return [{k: np.array(a[i]) for k, a in leaves} for i in np.flatnonzero(valid)]
 
 
 def _measure(named: str, seconds: float, step: float, call: str = "") -> dict[str, float]:
@@ -243,7 +242,6 @@ def _measure(named: str, seconds: float, step: float, call: str = "") -> dict[st
         asked = time.perf_counter()
     took, cpu = time.perf_counter() - begun, _cpu() - cpu
     over.set()
-    watch.join()
     del loop, loader, batch  # before PyTorch ends, for whose workers it is an error
     if not samples:
         raise SpecError(f"no batch came within {seconds:g} s: write --seconds")
@@ -294,25 +292,24 @@ def equality(
         members = [sorted(s[0]) if s else [] for s in (mine, ours)]
         return ["no member of {} has the shape of one of {}".format(*members)], ({}, {})
     points, others = _points(mine, [*named]), _points(ours, [*named.values()])
-    pairs = [
-        (a, ours[int(np.abs(others - p).sum(1).argmin())])
-        for a, p in zip(mine, points, strict=True)
-    ]
-    lines, found = [], 0
-    for name, other in named.items():
+    far = [np.abs(others - p).mean(1) for p in points]
+    pairs = [(a, ours[int(f.argmin())]) for a, f in zip(mine, far, strict=True) if f.min() < _NEAR]
+    lines = [f"{n}: chaski has no such member" for n in mine[0] if n not in named]
+    if not pairs:
+        lines.append("No sample of the two is the same: random windows and augmentation differ")
+    elif lost := len(mine) - len(pairs):
+        lines.append(f"{lost} of {len(mine)} samples are not among the {len(ours)} of chaski")
+    for name, other in named.items() if pairs else ():
         unlike = [(len(_places(a[name], b[other])), i) for i, (a, b) in enumerate(pairs)]
         worst, equal = max(unlike)[1], sum(n == 0 for n, _ in unlike)
         a, b = pairs[worst][0][name], pairs[worst][1][other]
         where = "" if equal == len(pairs) else _where(a, b, worst)
-        found += equal or "× chaski's" in where
         kind = f"{a.dtype} {a.shape}"
         kind += "" if (a.dtype, a.shape) == (b.dtype, b.shape) else f", chaski {b.dtype} {b.shape}"
         title = name if name == other else f"{name} (chaski {other!r})"
         lines.append(f"{title}: equal in {equal} of {len(pairs)} samples ({kind}){where}")
-    lines += [f"{n}: chaski has no such member" for n in mine[0] if n not in named]
-    if not found:
-        lines.append("No sample of the two is the same: random windows and augmentation differ")
-    return lines, (pairs[0][0], {n: pairs[0][1][o] for n, o in named.items()})
+    first = pairs[0] if pairs else (mine[0], ours[0])
+    return lines, (first[0], {n: first[1][o] for n, o in named.items()})
 
 
 def _partners(mine: Sample, ours: Sample) -> dict[str, str]:
@@ -372,13 +369,14 @@ def draw(
     """Returns a picture of the figures, and below them one sample of both loaders."""
     images = [n for n in pair[1] if min(np.squeeze(pair[1][n]).shape[-2:], default=1) > 1][:1]
     figure = pyplot().figure(layout="constrained", figsize=(10, 6 if images else 2.8))
-    top, *below = figure.subfigures(1 + len(images), 1, height_ratios=[2.2, 3.4][: 1 + len(images)])
-    for place, (title, key) in zip(top.subplots(1, len(_ROWS)), _ROWS.items(), strict=True):
+    many = 1 + len(images)
+    head, *below = figure.subfigures(many, 1, height_ratios=[2.2, 3.4][:many])
+    for place, (title, key) in zip(head.subplots(1, len(_ROWS)), _ROWS.items(), strict=True):
         values = [figures[who][key] for who in ("mine", "ours")]
         bars = place.bar(names, values, color=("#9e9e9e", "#2a7f9e"))
         place.bar_label(bars, [_number(v) for v in values], fontsize=8)
-        place.set_title(title, fontsize=9)
         place.set(yticks=[], ylim=(0, 1.2 * max(*values, 1e-9)))
+        place.set_title(title, fontsize=9)
         place.tick_params(axis="x", labelsize=8)
         place.spines[["left", "top", "right"]].set_visible(False)
     for name in images:
@@ -387,7 +385,7 @@ def draw(
         gap = np.abs(shown[0].astype(np.float64) - shown[1]).max(axis=-1)
         places = below[0].subplots(1, 3)
         for place, what, title in zip(places, (*both, gap), (*names, "difference"), strict=True):
-            drawn = place.imshow(what, interpolation="nearest", cmap="magma")
+            drawn = place.imshow(what, cmap="magma", vmin=0, vmax=gap.max() or 1)
             place.set(xticks=[], yticks=[])
             place.set_title(f"{name}, {title}", fontsize=9)
         figure.colorbar(drawn, ax=places[2])
