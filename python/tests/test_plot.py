@@ -62,11 +62,14 @@ def fields(root):
     }
 
 
-def stretched(image, bands, fill=0):
-    """The colours of bands (b y x)."""
-    a = np.asarray(image, np.float64)[bands].transpose(1, 2, 0)
-    low, high = np.percentile(a[np.isfinite(a) & (a != fill)], [2, 98])
-    return ((a - low) / (high - low)).clip(0, 1) * 255
+def stretched(image, bands, among, fill=0):
+    """The colours of bands (b y x), each stretched as it is among images (..., b y x)."""
+    out = []
+    for band in bands:
+        kept = np.asarray(among, np.float64)[..., band, :, :].ravel()
+        low, high = np.percentile(kept[np.isfinite(kept) & (kept != fill)], [2, 98])
+        out.append((np.asarray(image[band], np.float64) - low) / (high - low))
+    return np.stack(out, axis=-1).clip(0, 1) * 255
 
 
 def pictures(axes):
@@ -94,13 +97,14 @@ def test_pictures(data, dtype, kind):
     assert len(lines) == (1 if kind == "sample" else 2)
     for i, (first, second, third) in nonempty(enumerate(lines)):
         i = 2 if kind == "sample" else i
-        image = data.images[i].astype(np.float32)
+        among = data.images[[2] if kind == "sample" else [0, 1]].astype(np.float32)
         if dtype == "bfloat16":
-            image = torch.from_numpy(image).bfloat16().float().numpy()
+            among = torch.from_numpy(among).bfloat16().float().numpy()
+        image = among[0 if kind == "sample" else i]
         assert first.get_ylabel() == f"sample {i}"
         (colours,) = pictures(first)
         assert (colours[:4, :4] == GREY).all()
-        want = stretched(image, [2, 1, 0])  # B04, B03, B02
+        want = stretched(image, [2, 1, 0], among)  # B04, B03, B02
         inside = (image != 0).all(axis=0)
         assert np.abs(colours.astype(float) - want)[inside].max() <= 1
         (classes,) = pictures(second)
@@ -130,7 +134,7 @@ def test_choices(data):
     assert len(grid(batch.plot("image", rows=9), 1)) == 4
     for bands, at in [(["B08", "B04", "B03"], [3, 2, 1]), ([0, 1, 2], [0, 1, 2])]:
         ((axes,),) = grid(batch.plot("image", rows=1, bands=bands), 1)
-        want = stretched(data.images[0], at)
+        want = stretched(data.images[0], at, data.images[:1])
         inside = (data.images[0] != 0).all(axis=0)
         assert np.abs(pictures(axes)[0].astype(float) - want)[inside].max() <= 1
         assert not axes.patches  # only what is named
@@ -245,13 +249,51 @@ def test_steps_and_plain_arrays(data):
         for row, step in nonempty(np.ndindex(2, 2)):
             image = lines[row][step]
             assert lines[row][0].get_ylabel() == f"sample {row}"
-            # The steps of a row have one stretch.
-            want = np.split(stretched(np.concatenate(series[row], axis=1), [0, 1, 2]), 2)[step]
+            # Rows and steps have one stretch.
+            want = stretched(series[row, step], [0, 1, 2], series)
             seen = (np.isfinite(series[row, step]) & (series[row, step] != 0)).all(axis=0)
             (colours,) = pictures(image)
             assert np.abs(colours.astype(float) - want)[seen].max() <= 1
             assert (colours[~seen] == GREY).all()
     matplotlib.pyplot.close("all")
+
+
+def test_scores_have_a_bar_of_colours(data):
+    with chaski.load(data.root, fields=fields(data.root), batch_size=2, shuffle=False) as loader:
+        batch = next(iter(loader))
+    batch["score"] = np.linspace(0, 1, 2 * SIDE * SIDE, dtype=np.float32).reshape(2, SIDE, SIDE)
+    batch["score"][0, 3, 3] = np.nan
+    figure = batch.plot("image", "score")
+    assert [len(axes.child_axes) for axes in figure.axes] == [0, 0, 0, 1]  # below the last line
+    (bar,) = figure.axes[3].child_axes
+    assert bar.get_xlim() == (0, 1)
+    for k in nonempty(range(2)):
+        (colours,) = pictures(figure.axes[2 * k + 1])
+        want = matplotlib.colormaps["viridis"](batch["score"][k])[..., :3] * 255
+        seen = np.isfinite(batch["score"][k])
+        assert np.abs(colours.astype(float) - want)[seen].max() <= 1
+        assert (colours[~seen] == GREY).all()
+    batch["score"] = batch["score"] * 8 - 3
+    (bar,) = batch.plot("score").axes[-1].child_axes
+    assert np.allclose(bar.get_xlim(), (-3, 5))
+
+
+@pytest.mark.parametrize("augment", [None, "d4"])
+def test_scale_and_north(data, augment):
+    """The arrow points where rows go that lie further north, and the bar is as long as it says."""
+    how = {"pixels": chaski.Pixels(geo=True, augment=augment), "batch_size": 4, "seed": 3}
+    with chaski.load(data.root / "images", window=16, **how) as loader:
+        batch = next(iter(loader))
+    figure = batch.plot()
+    for k, axes in nonempty(enumerate(figure.axes)):
+        (line,) = axes.lines
+        scale, north = axes.texts
+        assert scale.get_text() == "50 m"
+        assert np.ptp(line.get_xdata()) == pytest.approx(5 / 16)  # pixels of 10 m
+        _, xc, xr, _, yc, yr = batch["geo"]["transform"][k]
+        right, up = np.array(north.xy) - north.xyann
+        pixel = np.array([right, -up])
+        assert np.allclose(np.array([[xc, xr], [yc, yr]]) @ (pixel / np.hypot(*pixel)), [0, 10])
 
 
 def hue(colour):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,16 +69,24 @@ class _Picture:
     labels: Mapping[int, str]
     palette: tuple[str, ...]
     axes: Mapping[str, int] = field(default_factory=dict)  # of the steps, with their lengths
+    scores: Any = None  # what maps numbers to colours, with a bar below
+
+    @functools.cached_property
+    def _stretched(self) -> npt.NDArray[np.uint8]:
+        """Rows and steps have one stretch, so that they can be compared."""
+        return _show.colours(self.rows[..., list(self.picked)], self.fill)
 
     def pixels(self, row: int, step: int) -> npt.NDArray[np.uint8]:
         """Returns the colours of one picture."""
+        values = self.rows[row, step, ..., 0]
         if self.classes:
-            values = self.rows[row, step, ..., 0]
             return _show.class_colours(values, self.fill, self.palette)
-        # Steps of time have one stretch, so that they can be compared.
-        out: npt.NDArray[np.uint8]
-        out = _show.colours(self.rows[row][..., list(self.picked)], self.fill)[step]
-        return out
+        if self.scores is not None:
+            colours: npt.NDArray[np.uint8] = self.scores.to_rgba(values, bytes=True)[..., :3]
+            colours[~np.isfinite(values) | (values == self.fill)] = _show.GREY
+            return colours
+        stretched: npt.NDArray[np.uint8] = self._stretched[row, step]
+        return stretched
 
     def title(self, step: int) -> str:
         """Returns its name, the names of the bands that are drawn, and the view and step."""
@@ -137,7 +147,21 @@ def _picture(
     there = as_array(batch.get(f"there.{name}", np.ones(len(v))))[shown] != 0
     if not there.all():
         rows, fill = _missing(rows, there, fill, classes)
-    return _Picture(name, rows, called, fill, picked, classes, labels, palette, steps)
+    scores = None
+    added = bool(batch.fields) and info is None
+    if added and not classes and rows.shape[-1] == 1 and rows.dtype.kind == "f":
+        scores = _scores(rows[np.isfinite(rows) & (rows != fill)])
+    return _Picture(name, rows, called, fill, picked, classes, labels, palette, steps, scores)
+
+
+def _scores(values: npt.NDArray[Any]) -> Any:
+    """Returns what maps scores to colours, from 0 to 1 if they lie there."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    low, high = (values.min(), values.max()) if values.size else (0, 1)
+    span = (0, 1) if low >= 0 and high <= 1 else (low, high)
+    return ScalarMappable(Normalize(*span), "viridis")
 
 
 def _missing(
@@ -228,6 +252,7 @@ def draw(
     marks, below = _legend([p for p in columns if p.classes], above, [*outlines.values()], wide)
     # An inch has 7 lines of a title, and 5 of a legend.
     tall = size * lines * height / width + 0.2 + (1 + max(t.count("\n") for t in titles)) / 7
+    tall += 0.5 * any(p.scores is not None for p in columns)
     figure: Figure
     figure, places = plt.subplots(
         lines,
@@ -248,11 +273,48 @@ def draw(
                 _overlay(place, over, row, min(step, over.rows.shape[1] - 1), extent)
             for shape in _shapes(ragged, outlines, int(shown[row]), len(valid), p, step):
                 place.add_patch(shape)
+        _mark_ground(line[0], arrays, int(shown[row]), width)
+    for p, column in zip((p for p, _ in across), places.T, strict=True):
+        if p.scores is not None:
+            below_last = column[-1].inset_axes([0, -0.1, 1, 0.05])
+            figure.colorbar(p.scores, cax=below_last, orientation="horizontal")
+            below_last.tick_params(labelsize=7)
     for title, place in zip(titles, places[0], strict=True):
         place.set_title(title, fontsize=9)
     if marks:
         figure.legend(handles=marks, loc="outside lower center", ncols=below, fontsize=8)
     return figure
+
+
+def _mark_ground(place: Any, arrays: Mapping[str, Any], row: int, width: int) -> None:
+    """Draws a scale and an arrow to the north into the picture of a row that has a place."""
+    if "geo.transform" not in arrays or "geo.gsd" not in arrays:
+        return
+    _, xc, xr, _, yc, yr = np.atleast_2d(arrays["geo.transform"])[row]
+    metres = float(np.atleast_1d(arrays["geo.gsd"])[row])
+    turn = xc * yr - xr * yc
+    if not (np.isfinite(turn) and turn and np.isfinite(metres) and metres > 0):
+        return
+    from matplotlib.patheffects import withStroke
+
+    seen: dict[str, Any] = {
+        "color": "white",
+        "path_effects": [withStroke(linewidth=2.5, foreground="black")],
+    }
+    most = 0.4 * width * metres
+    unit = 10.0 ** math.floor(math.log10(most))
+    length = unit * max(k for k in (1, 2, 5) if k * unit <= most)
+    title = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
+    share = length / metres / width
+    place.plot([0.05, 0.05 + share], [0.06] * 2, transform=place.transAxes, **seen)
+    how = {"fontsize": 7, "ha": "center", "va": "center", **seen}
+    place.text(0.05 + share / 2, 0.12, title, transform=place.transAxes, **how)
+    north = np.array([-xr, -xc]) / turn  # to the right and up, by one unit of the map
+    step = 0.07 * north / np.hypot(*north)
+    arrow = {"arrowstyle": "->", "color": "white", "path_effects": seen["path_effects"]}
+    middle, fraction = np.array([0.88, 0.88]), "axes fraction"
+    where = {"xy": middle + step, "xytext": middle - step, "xycoords": fraction}
+    place.annotate("N", **where, textcoords=fraction, arrowprops=arrow, **how)
 
 
 def _wrapped(text: str, inches: float) -> str:
@@ -407,10 +469,12 @@ class Members(Described):
             batch.plot(rows=2).savefig("batch.png")
 
         Images are drawn in true colours if the names of their bands say which these are (B04 or
-        "red", ...), else in their first three bands or in grey. Each row is stretched from the 2nd
-        to the 98th percentile of these bands, over all of its steps. Integers of one band with few
+        "red", ...), else in their first three bands or in grey. Each band is stretched from its 2nd
+        to its 98th percentile, over all rows and steps. Integers of one band with few
         values are classes, each with a colour: that of the file, or what its name suggests, as
-        "forest" is green. Fill, NaN and infinities are grey. Boxes and polygons are drawn over the
+        "forest" is green. Floats of one band that were added are scores, with a bar of colours. The
+        first picture has a scale and an arrow to the north with `Pixels(geo=True)`. Fill, NaN and
+        infinities are grey. Boxes and polygons are drawn over the
         first member of a line. Members that were added, such as predictions, are drawn too, if
         their axes are (n y x), (n b y x) or (n t b y x), with the classes of the first mask.
 

@@ -44,6 +44,8 @@ _PALETTE = "404040 ee7733 aa4499 ddcc77 cc3311 ee99aa 994422 bbbbbb 882255 eecc0
 """Colours of the values of masks, which repeat after twelve. None is blue or green: a class whose
 name nobody knows must not look like water or forest."""
 _LIKENED = {
+    "e2cb97": "land",
+    "5aae61": "vegetation vegetated plant",
     "1f6fb4": "water river lake sea ocean reservoir",
     "1b7837": "forest tree wood woodland",
     "a6d96a": "grass grassland meadow pasture herbaceous",
@@ -57,7 +59,7 @@ _LIKENED = {
 }
 """Colours of classes by a word of their names. Of two words, the one further down counts: a wetland
 with trees is a wetland."""
-_GREY = 128  # what has no value
+GREY = 128  # what has no value
 
 
 def visible(bands: int, names: Sequence[str]) -> list[int]:
@@ -132,7 +134,7 @@ def class_colours(
 
     Numbers beyond a palette are black.
     """
-    grey = np.array([_GREY] * 3 + [255] * bool(palette), np.uint8)
+    grey = np.array([GREY] * 3 + [255] * bool(palette), np.uint8)
     given = [f"{c[1:]:f<8}" for c in palette] + ["000000ff"] if palette else _PALETTE.split()
     table = np.array([list(bytes.fromhex(c)) for c in given], np.uint8)
     last = len(table) - 1
@@ -148,14 +150,17 @@ def class_colours(
 def colours(a: npt.NDArray[Any], fill: float | None) -> npt.NDArray[np.uint8]:
     """Returns the colours of (..., b) of three bands or one.
 
-    Values from the 2nd to the 98th percentile of all bands are stretched to the range of the
-    screen, which keeps their hues. Fill and what is not finite is grey, and counts for nothing.
+    Values from the 2nd to the 98th percentile of each band, over all that is given, are stretched
+    to the range of the screen. Fill and what is not finite is grey, and counts for nothing.
     """
     a = a.astype(np.float64)
     gone = ~np.isfinite(a) | (a == fill)
-    low, high = (0.0, 0.0) if gone.all() else np.percentile(a[~gone], (2, 98))
-    a = np.clip(np.nan_to_num((a - low) / ((high - low) or 1.0)) * 255, 0, 255)
-    a[gone.any(axis=-1)] = _GREY
+    for band in range(a.shape[-1]):
+        values, kept = a[..., band], a[..., band][~gone[..., band]]
+        low, high = np.percentile(kept, (2, 98)) if kept.size else (0.0, 0.0)
+        a[..., band] = np.nan_to_num((values - low) / ((high - low) or 1.0))
+    a = np.clip(a * 255, 0, 255)
+    a[gone.any(axis=-1)] = GREY
     return np.broadcast_to(a.astype(np.uint8), (*a.shape[:-1], 3))
 
 
@@ -181,8 +186,7 @@ def quicklook(
         pixels = class_colours(a[..., 0], fill, palette)
     else:
         a = a[..., visible(a.shape[-1], names)]
-        alike = np.split(a, len(a)) if many else [a]  # a stretch for each sequence, as in `plot`
-        pixels = np.concatenate([colours(part, fill) for part in alike])
+        pixels = colours(a, fill)
     lines = pixels if many else pixels.swapaxes(0, 1)
     return _image(np.concatenate([np.concatenate(list(line), axis=1) for line in lines]))
 
