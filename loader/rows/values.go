@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/texts"
@@ -70,10 +71,11 @@ func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 			continue
 		case separator == "":
 			first, err := t.firstText(ctx, i)
-			if _, ok := literal.JSON(first); err != nil || !ok || slices.Contains(fields[i].Classes, first) {
-				if err != nil {
-					return InField(fields[i].Name, err)
-				}
+			if err != nil {
+				return InField(fields[i].Name, err)
+			}
+			_, ok := literal.JSON(first)
+			if !ok || !strings.HasPrefix(strings.TrimSpace(first), "[") || slices.Contains(fields[i].Classes, first) {
 				continue
 			}
 			parts = written

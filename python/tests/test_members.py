@@ -320,6 +320,19 @@ def test_classes_in_a_list_that_is_a_text(data, form) -> None:
         read(data, fields={"image": "{id}.tif", "y": y}, tables={table: {"file": "id"}})
 
 
+@pytest.mark.parametrize("text", ["(1)", "{'a': 1}", "[oak]", "['a'"])
+def test_classes_that_are_no_lists(data, text) -> None:
+    """Other texts in brackets are classes as they are."""
+    table = data / "tags.csv"
+    with open(table, "w", newline="") as file:
+        csv.writer(file).writerows(
+            [("file", "tags"), *((k, "x" if k == 7 else text) for k in range(8))]
+        )
+    y = Field(column="tags", kind="class")
+    got = read(data, fields={"image": "{id}.tif", "y": y}, tables={table: {"file": "id"}})
+    assert [int(g["y"]) for g in got] == [int((k == 7) == (text < "x")) for k in range(8)]
+
+
 def test_members_of_which_some_are_objects(data, tmp_path) -> None:
     """Beside objects, other members are rows without their columns: SEN12-FLOOD's lists."""
     scenes: dict[str, Any] = {
