@@ -36,6 +36,7 @@ def draw(
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
+    from matplotlib.patheffects import withStroke
 
     colours = ListedColormap([*classes.values(), "black"])
     height, width = pictures[0][1].shape[:2]
@@ -54,9 +55,11 @@ def draw(
     step = 10 ** np.floor(np.log10(length))
     length = step * max(k for k in (1, 2, 5) if k * step <= length)
     x, y = width / 20, height * 0.94
-    places[0].plot([x, x + length / metres], [y, y], color="white", linewidth=3)
+    edge = [withStroke(linewidth=4, foreground="black")]  # to be read over any colours
+    places[0].plot([x, x + length / metres], [y, y], color="white", lw=2, path_effects=edge)
     text = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
-    places[0].text(x, y - height / 40, text, color="white", fontsize=8, va="bottom")
+    how = {"color": "white", "fontsize": 8, "va": "bottom", "path_effects": edge}
+    places[0].text(x, y - height / 40, text, **how)
     handles = [Patch(color=colour, label=name) for name, colour in classes.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9)
     figure.savefig(path, dpi=150)
