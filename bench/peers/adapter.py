@@ -8,8 +8,9 @@ It cuts the imagery, uint16 bands of (b y x), into scenes on one map with masks 
 takes windows of 256 pixels by TorchGeo's own samplers: at random, and on a grid. In every round
 each side takes its turn: `RasterDataset` in a DataLoader with --workers processes, and
 the same by `chaski.torchgeo.accelerate` with an engine of as many workers. Both are warm, and all
-files are in the page cache. Printed are samples a second, and milliseconds of processor time a sample of
-all processes, medians of the rounds, and their ratios with the lowest and the highest of one round.
+files are in the page cache. Printed are samples a second, and milliseconds of processor time a
+sample of all processes, medians of the rounds, and their ratios with the lowest and the highest of
+one round.
 Samples are compared after it.
 """
 
