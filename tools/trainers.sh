@@ -22,6 +22,6 @@ if [ $# -gt 0 ]; then
   exit
 fi
 for name in torchgeo terratorch; do
-  run "$name" "python/tests/test_$name.py" python/tests/test_coming_from.py "python/tests/test_examples.py::test_$name"
+  run "$name" python/tests/test_"$name"*.py python/tests/test_coming_from.py "python/tests/test_examples.py::test_$name"
 done
 run trainers python/tests/test_{exact_resume,lightning,trainer,loop_pages,distributed,dlpack}.py

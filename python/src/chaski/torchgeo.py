@@ -383,6 +383,7 @@ class _Pixels:
     def __post_init__(self) -> None:
         self.given, self.lock = {}, threading.RLock()
         self._groups: dict[Any, _Group] = {}
+        self._sizes: dict[Any, tuple[int, int]] = {}
 
     def get(self, region: Region, reader: Reader) -> Raster | None:
         """Returns the pixels of a region, None if TorchGeo has to read it."""
@@ -398,7 +399,8 @@ class _Pixels:
                 kind = reader.stored, reader.count, region.bands
                 alike.setdefault(kind, []).append((region, reader, reader.pick(region)))
             for kind, some in alike.items():
-                for size, those in _by_size(some):
+                for size, those in _by_size(some, self._sizes.get(kind)):
+                    self._sizes[kind] = size
                     try:
                         self._fetch(kind, size, those, out)
                     except (UnsupportedError, SpecError, NotFoundError) as e:
@@ -443,18 +445,27 @@ class _Pixels:
         return group
 
 
-def _by_size(some: Sequence[Any]) -> Iterator[tuple[tuple[int, int], Sequence[Any]]]:
-    """Yields regions with the size of the windows that they are read by, as few sizes as may be."""
+def _by_size(
+    some: Sequence[Any], last: tuple[int, int] | None
+) -> Iterator[tuple[tuple[int, int], Sequence[Any]]]:
+    """Yields regions with the size of the windows that they are read by.
+
+    There are as few sizes as may be, and the last one comes again if it is not much too large.
+    """
     rest = sorted(some, key=lambda each: -each[2].size[0] * each[2].size[1])
     while rest:
-        height, width = (-(-n // _GRAIN) * _GRAIN for n in rest[0][2].size)
-        fits = [
-            h <= height and w <= width and 4 * h * w >= height * width
-            for h, w in (pick.size for _, _, pick in rest)
-        ]
-        fits[0] = True
-        yield (height, width), [each for each, fit in zip(rest, fits, strict=True) if fit]
-        rest = [each for each, fit in zip(rest, fits, strict=True) if not fit]
+        first, size = rest[0][2].size, last
+        if size is None or not _fits(first, size, 2):
+            size = tuple(-(-n // _GRAIN) * _GRAIN for n in first)
+        fit = [each is rest[0] or _fits(each[2].size, size, 4) for each in rest]
+        yield size, [each for each, fits in zip(rest, fit, strict=True) if fits]
+        rest = [each for each, fits in zip(rest, fit, strict=True) if not fits]
+
+
+def _fits(size: tuple[int, int], window: tuple[int, int], times: int) -> bool:
+    """Reports whether a window has a size, and is at most some times as large."""
+    (h, w), (height, width) = size, window
+    return h <= height and w <= width and times * h * w >= height * width
 
 
 def _in_worker() -> bool:
