@@ -21,7 +21,7 @@ SEARCHES = {
     "resume": "resume/",
     "nodata": "your-data/",
     "cog": "reads/",
-    "sentinel": "stac/",
+    "sentinel": "eopf/",
     "lightning": "models/",
     "s3": "remote-data/",
     "slow": "performance/",
