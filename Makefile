@@ -105,13 +105,14 @@ fuzz-long: ## every fuzz target for FUZZTIME, or 10 minutes each; writes the cou
 mutants: ## which small changes of the core no test sees. MUTANTS='-n 20 -tests ./loader loader/pixels' picks
 	$(GO) run ./tools/mutants $(or $(MUTANTS),-n 60 format/chunk einops shuffle stats/moments tiff rumi)
 
-soak: soak-training soak-hostile soak-cache soak-go soak-specs soak-disk ## these six, for many hours; tools/soak.sh lists their variables
+soak: soak-training soak-hostile soak-cache soak-go soak-specs soak-disk soak-fleet ## these seven, for many hours; tools/soak.sh lists their variables
 soak-training: build env ## training with kills, steps that must leak nothing, histories with a ledger, trainers of others killed
 soak-hostile: build env ## damaged frames, tries to get in, attacks on a server in a memory cgroup of 1 GiB
 soak-cache: ## engines that share a cache on disk and are killed
 soak-go: ## all Go tests and all their cases, under the race detector and without assembly and unsafe; two hours
 soak-specs: build env ## random specs against rasterio and numpy
 soak-disk: build ## power cuts while the command writes, to a small disk in a file; needs root on Linux
+soak-fleet: build env ## hosts in network namespaces whose servers die, refuse, join and move; needs root on Linux
 $(filter soak-%,$(targets)): soak-%:
 	tools/soak.sh $*
 

@@ -8,6 +8,8 @@
 #   tools/soak.sh go         all Go tests and all their cases, with the race detector, and without assembly and unsafe
 #   tools/soak.sh specs      random specs against rasterio and numpy
 #   tools/soak.sh disk       power cuts while the command writes to a small disk in a file; needs root on Linux
+#   tools/soak.sh fleet      hosts in network namespaces whose servers die, refuse, join and move, and the plan of a
+#                            fleet beside what it reaches; needs root on Linux
 #
 # SOAKTIME    time of the first part of training, default 10m
 # SOAKSTEPS   steps of training that must leak nothing, default 1000000
@@ -16,7 +18,8 @@
 # INTRUDERS   tries of each kind to get in, of hostile, default 100000
 # SOAKSPECS   random specs, default 10000
 # SOAKSTORES  random stores of arrays, default 500
-# SOAKFLAGS   flags of tools/soak.py, tools/soak_hostile.py or tools/soak_disk.py, such as --only histories
+# SOAKFLAGS   flags of tools/soak.py, tools/soak_hostile.py, tools/soak_disk.py or tools/soak_fleet.py, such as
+#             --only histories
 # PYTHON      Python 3.12 or newer, of hostile, which makes an environment from it, and of disk
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -61,6 +64,11 @@ case ${1-} in
   disk)
     demo
     "$python" tools/soak_disk.py "${flags[@]}"
+    ;;
+  fleet)
+    "$go" build -o bin/slowstore ./tools/slowstore
+    $venv tools/soak_fleet.py --store bin/slowstore --only cut refuse join move world "${flags[@]}"
+    $venv tools/soak_fleet.py --store bin/slowstore --only plan --chips 8192 "${flags[@]}"
     ;;
   *)
     sed -n '2,/^set /s/^# \{0,1\}//p' "$0" >&2
