@@ -161,6 +161,10 @@ func (o Inner) String() string {
 // rowsFirst reports whether the first rows of a chunk of several planes stand at its beginning.
 func (o Inner) rowsFirst() bool { return o == YXB || o == YXBT }
 
+// RowsFirst reports whether the first rows of a chunk stand at its beginning, so that chunks one below the other are
+// a higher one if their bytes follow each other.
+func (x *Index) RowsFirst() bool { return x.ChunkB == 1 || x.Inner.rowsFirst() }
+
 // Range is a byte range of a file. A Range with Len 0 is a sparse chunk: every sample is nodata, or 0 if
 // the image has no nodata. In an integer image nodata is rounded, halves away from 0, and clipped to
 // the range of the type; NaN becomes 0.

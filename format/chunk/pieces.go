@@ -72,7 +72,7 @@ func (x *Index) InPieces(maxChunk int) *Index {
 
 // inRows reports whether chunks can be decoded row by row.
 func (x *Index) inRows() bool {
-	byRow := x.ChunkB == 1 || x.Inner.rowsFirst()
+	byRow := x.RowsFirst()
 	return byRow && x.Codec.Streams() && !x.OfArray() && !x.Reversed
 }
 

@@ -196,7 +196,7 @@ func (w *walk) strips(stored []byte, wants []neededChunk) int {
 	x, first := w.x, &wants[0]
 	groups, size := x.Groups(), int(first.place.Len)
 	most := min(stripsBytes/max(size, 1), x.Down())
-	if x.Codec != chunk.Raw || most < 2 || x.Across() > 1 || first.t != nil || x.OfArray() {
+	if x.Codec != chunk.Raw || !x.RowsFirst() || most < 2 || x.Across() > 1 || first.t != nil || x.OfArray() {
 		return 0
 	}
 	row := first.i / groups

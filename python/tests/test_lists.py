@@ -218,7 +218,7 @@ def test_rows_that_differ(folder, form, column, values, field, message):
             "one path of a raster, not several .*explode",
         ),
         ({"x": Field(column="vec", kind="text")}, "lists of float"),
-        ({"x": Field(column="vec", kind="class")}, "lists of float"),
+        ({"x": Field(column="vec", kind="class")}, "floats are classes if they are whole"),
         ({"x": Field(column="deep", kind="text")}, "deep: holds"),
         ({"rows": chaski.Rows(strata=chaski.Strata("labels"))}, "labels: holds lists"),
         ({"rows": chaski.Rows(where=[("labels", "==", "Water")])}, "labels"),
