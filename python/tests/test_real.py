@@ -569,6 +569,9 @@ def test_torch(chips):
                 next(iter(torch.utils.data.DataLoader(d, **stacks)))
         apart = torch.utils.data.DataLoader(d, batch_size=1, collate_fn=lambda items: items[0])
         assert next(iter(apart))["image"].shape[0] == 8
+        # Not beside a server of gRPC in this process, which a fork may find with locks held.
+        with pytest.raises(RuntimeError, match="num_workers=0"):
+            list(torch.utils.data.DataLoader(d, batch_size=None, num_workers=1))
 
 
 def serve(binary: str, root: Path, listen: str) -> tuple[subprocess.Popen, str]:
