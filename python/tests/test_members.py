@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -363,8 +364,9 @@ def test_ids_that_are_files_of_arrays(tmp_path) -> None:
 
 @pytest.mark.parametrize("ending", [".json::r", ".npz::labels"])
 def test_a_member_that_is_written_anew(tmp_path, ending) -> None:
-    """A member of a local file is read anew, however soon the file is another one."""
+    """A member of a local file is read anew, as soon as the file has another time."""
     for n in (1, 2):
+        time.sleep(0.05)  # times of files have the steps of the kernel's clock, up to 10 ms
         if ending == ".json::r":
             rows = [{"file": f"{k}.tif", "y": k + n} for k in range(n)]
             (tmp_path / "a.json").write_text(json.dumps({"r": rows}))
