@@ -20,15 +20,7 @@ from chaski._rpc import Connection, Description, addresses, stands_still, tls_of
 from chaski._spec import ConnectOptions, LoadOptions, SpecOptions, build_spec, takes
 from chaski._suggest import suggested
 from chaski._tables import Files
-from chaski.errors import (
-    CorruptError,
-    EngineError,
-    Error,
-    NotFoundError,
-    SpecError,
-    UnavailableError,
-    UnsupportedError,
-)
+from chaski.errors import EngineError, Error, NotFoundError, SpecError, UnavailableError
 from chaski.order import local_rows
 
 _LEAST = {"prefetch_bytes": 0, "cache_bytes": 64 << 10}
@@ -125,7 +117,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         release = stack.pop_all().close
     try:
         return Loader(held.engine.connection, spec, o, received, release, held)
-    except (NotFoundError, UnsupportedError, CorruptError) as e:
+    except NotFoundError as e:  # of others, files that are there have to be mended
         _add_suggestion(e, o.source)
         raise
 
