@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 )
 
 // JoinMarks returns the marks of several tables as one text: "etag:" or "mtime:" and the marks of each, or "" unless
@@ -23,6 +24,16 @@ func JoinMarks(of []string) string {
 		all = append(all, marks)
 	}
 	return kind + ":" + strings.Join(all, ",")
+}
+
+// ofFolder reports whether a kind is of stores that are folders. To open a remote one as a file costs a request, which
+// fails.
+func ofFolder(kind store.Kind) bool {
+	if _, isArrays := kind.(store.Arrays); !isArrays {
+		return false
+	}
+	files, ok := kind.(store.Files)
+	return !ok || files.Format().Folder
 }
 
 // mark sets the marks of a table that is one file, such as a container or an HDF5 file, if it has none.

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -187,7 +188,9 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 	}
 	table.showBands(from, o.Opener)
-	table.mark(ctx, o.Opener, src.Source)
+	if !source.IsRemote(src.Source) || !ofFolder(kind) {
+		table.mark(ctx, o.Opener, src.Source)
+	}
 	return table, nil
 }
 

@@ -112,7 +112,7 @@ def shard(command: Sequence[str | os.PathLike[str]], number: int, shards: int) -
         Error: The shard failed, of the kind that the command says, or else an EngineError.
     """
     _check(number=(number, 0), shards=(shards, number + 1))
-    _part(_line(command), f"--shard={number}/{shards}")
+    check(_divided(_line(command), f"--shard={number}/{shards}"), {})
 
 
 def merge(command: Sequence[str | os.PathLike[str]], shards: int) -> list[str]:
@@ -129,15 +129,14 @@ def merge(command: Sequence[str | os.PathLike[str]], shards: int) -> list[str]:
         Error: A part is missing or of other inputs, or the output cannot be written.
     """
     _check(shards=(shards, 1))
-    out = _part(_line(command), f"--merge={shards}")
+    out = _divided(_line(command), f"--merge={shards}")
+    check(out, {})
     return [said.removeprefix("chaski: ") for said in out.stderr.splitlines()]
 
 
-def _part(line: list[str], flag: str) -> Done:
-    """Runs a command with a flag, and raises its error."""
-    out = run_line([line[0], flag, *line[1:]])
-    check(out, {})
-    return out
+def _divided(line: list[str], flag: str) -> Done:
+    """Runs a command with a flag of shards."""
+    return run_line([line[0], flag, *line[1:]])
 
 
 def _line(command: Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -188,8 +187,8 @@ def _one_pass(
                     break
                 left.pop()
             # wait stays blocked when a shut-down executor cancels its futures, so it has a timeout.
-            wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
-            if _has_workers(pool):
+            done, _ = wait(running, timeout=_LOOK, return_when=FIRST_COMPLETED)
+            if done or _has_workers(pool):
                 seen = time.monotonic()
             elif time.monotonic() - seen > _ALONE:
                 lost += [*left, *running.values()]
@@ -218,7 +217,7 @@ def _has_workers(pool: Executor) -> bool:
 def _shard(shard: int, shards: int, line: list[str], retries: int) -> Done | None:
     """Does a shard in a worker. Returns the command if it failed or was killed."""
     for left in range(retries, -1, -1):
-        out = run_line([line[0], f"--shard={shard}/{shards}", *line[1:]])
+        out = _divided(line, f"--shard={shard}/{shards}")
         if out.returncode == 0:
             return None
         # Another try would only repeat the fault of a file, and this worker may be killed again.

@@ -86,9 +86,9 @@ func (e Env) writeFile(ctx context.Context, name string, fresh bool, write func(
 
 // send writes an object of a store.
 func (e Env) send(ctx context.Context, uri string, fresh bool, write func(io.Writer) error) error {
-	store, ok := e.Files.(source.Putter)
-	if !ok {
-		return fault.WithFile(fault.New(fault.Unsupported, "output", "no store is written here"), uri)
+	store, err := e.store(uri)
+	if err != nil {
+		return err
 	}
 	file, release, err := durable.Scratch()
 	if err != nil {
@@ -106,11 +106,20 @@ func (e Env) Remove(ctx context.Context, name string) error {
 	if !source.IsRemote(name) {
 		return FileError(name, os.Remove(name))
 	}
-	store, ok := e.Files.(source.Putter)
-	if !ok {
-		return fault.WithFile(fault.New(fault.Unsupported, "output", "no store is written here"), name)
+	store, err := e.store(name)
+	if err != nil {
+		return err
 	}
 	return store.Remove(ctx, name)
+}
+
+// store returns what writes the objects of a store.
+func (e Env) store(uri string) (source.Putter, error) {
+	store, ok := e.Files.(source.Putter)
+	if !ok {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "output", "no store is written here"), uri)
+	}
+	return store, nil
 }
 
 // Exists returns fault.NotFound about a file, or an object of a store, that is not there.

@@ -169,10 +169,7 @@ func (m *marker) object(ctx context.Context, uri string) (uint64, error) {
 		return m.folder(ctx, uri)
 	}
 	sum.Number(uint64(r.Size()))
-	sum.Record([]byte(source.ETag(r)))
-	if source.ETag(r) == "" {
-		sum.Number(uint64(source.ModTime(r).UnixNano()))
-	}
+	sum.Record([]byte(source.Marks(r)))
 	return number(sum), r.Close()
 }
 
