@@ -40,6 +40,7 @@ func testEnginesShareDecoders(t *testing.T) {
 	for _, p := range greedy {
 		wait(t, p).Release()
 	}
+	synctest.Wait() // a worker hands a batch over before it ends its decoding
 	if all.AllBusy() {
 		t.Error("a decoder is busy after all batches")
 	}
