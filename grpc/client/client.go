@@ -49,7 +49,6 @@ const (
 	DefaultTimeout       = 2 * time.Minute
 	DefaultPatience      = 5 * time.Minute
 	DefaultBackoff       = 100 * time.Millisecond
-	DefaultSilences      = 2
 )
 
 // Options say how a client talks to its server.
@@ -66,20 +65,18 @@ type Options struct {
 	// MaxBatchBytes bounds the payload of one batch, in bytes. Default DefaultMaxBatchBytes.
 	MaxBatchBytes int64
 	// Timeout bounds every wait for a server: for a batch, from its request or the last sign of life on, and for a
-	// Describe. After that time the request is tried once more, with several servers on another one. Once every server
-	// was silent twice since its last answer, the caller gets the error. A deadline in the context of Open, Next, Info
-	// or Read covers all tries together. Default DefaultTimeout.
+	// Describe. After that time the request is tried again, with several servers on another one, for as long as
+	// Patience lasts. A deadline in the context of Open, Next, Info or Read covers all tries together. Default
+	// DefaultTimeout.
 	Timeout time.Duration
-	// Patience is for how long all servers may refuse, or not be there, before a run ends. It counts from the last
-	// answer on, while batches are waited for. What waiting does not change, such as a token that no server takes, ends
+	// Patience is for how long all servers may refuse, be silent, or not be there, before a run ends. It counts from the
+	// first failure after the last answer on, while batches are waited for: time for which this process was stopped
+	// is not part of it. What waiting does not change, such as a token that no server takes, ends
 	// a run once every server has said so. Open asks each server once. Negative: none. Default DefaultPatience.
 	Patience time.Duration
 	// Backoff is how long a server rests that failed; it doubles up to a hundredfold while the server gives nothing.
 	// Default DefaultBackoff.
 	Backoff time.Duration
-	// Silences is how often in a row a server may say nothing for Timeout. Default 2: a machine that was stopped for a
-	// while, with its clock, is not the server's fault.
-	Silences int
 	// Rows is the number of rows of the tickets to come. A server whose memory has no room for a batch of them refuses
 	// the spec. Default 0: not known.
 	Rows int
@@ -97,7 +94,6 @@ func (o Options) withDefaults() Options {
 	o.MaxBatchBytes = cmp.Or(o.MaxBatchBytes, DefaultMaxBatchBytes)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.Patience = cmp.Or(o.Patience, DefaultPatience)
-	o.Silences = cmp.Or(o.Silences, DefaultSilences)
 	o.Backoff = cmp.Or(o.Backoff, DefaultBackoff)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
@@ -107,9 +103,9 @@ func (o Options) validate() error {
 	if t := o.Transport; t != Auto && t != Shm && t != GRPC {
 		return fmt.Errorf("client: transport %q", t)
 	}
-	if o.Silences < 1 || o.MaxBatchBytes < 1 || o.Rows < 0 || min(o.Timeout, o.Backoff) < 0 {
-		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d silences, backoff %v",
-			o.MaxBatchBytes, o.Timeout, o.Silences, o.Backoff)
+	if o.MaxBatchBytes < 1 || o.Rows < 0 || min(o.Timeout, o.Backoff) < 0 {
+		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, backoff %v", o.MaxBatchBytes, o.Timeout,
+			o.Backoff)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ type clocked struct {
 	tickets       int            // that it got
 	streams       int            // that were opened
 	silent        int64          // it says nothing from this position on; 0: it never does so
+	until         time.Duration  // after the test began, of that silence; 0: it lasts
 	mute          bool           // it describes nothing
 	// refuse returns the fault in place of the batch at a position, some time after the test began.
 	refuse func(since time.Duration, first int64) *chaskiv1.Fault
@@ -79,7 +80,7 @@ func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chas
 		c.most = max(c.most, len(tickets)+1)
 		c.pools[t.GetFirst()/c.pool] = true
 		c.mu.Unlock()
-		if c.silent > 0 && t.GetFirst() >= c.silent {
+		if c.silent > 0 && t.GetFirst() >= c.silent && (c.until == 0 || time.Since(c.began) < c.until) {
 			<-g.Context().Done()
 			return nil
 		}
@@ -176,29 +177,47 @@ func clockedRun(
 	return took, all, err
 }
 
-// TestSilenceIsBounded: servers that describe a run and then stay silent, however often they are
-// asked, end it after about twice the timeout, and so do servers that do not even describe it. The
-// error names a server; one alone is asked twice.
+// TestSilenceIsBounded: servers that describe a run and then stay silent are asked again while patience lasts, from the
+// first silence on, and then end it; so do servers that do not even describe it, since opening asks each once. The
+// error names a server.
 func TestSilenceIsBounded(t *testing.T) {
-	o := client.Options{Timeout: time.Minute}
+	o := client.Options{Timeout: time.Minute, Patience: 150 * time.Second}
 	for name, change := range map[string]func(*clocked){
 		"no batches":     func(c *clocked) { c.silent = 130 },
 		"no description": func(c *clocked) { c.mute = true },
 	} {
 		for servers := 1; servers <= 3; servers++ {
 			took, all, err := clockedRun(t, servers, 6, o, batch.LoaderOptions{}, change)
-			if err == nil || took < o.Timeout || took > 2*o.Timeout+10*time.Second {
-				t.Errorf("%s of %d servers: %v after %v", name, servers, err, took)
-			}
 			if name == "no description" {
+				if err == nil || took < o.Timeout || took > o.Timeout+10*time.Second {
+					t.Errorf("%s of %d servers: %v after %v", name, servers, err, took)
+				}
 				continue
+			}
+			// The last connection begins before the end of patience, and is silent for a timeout of its own.
+			if err == nil || took < o.Timeout+o.Patience || took > o.Patience+2*o.Timeout+20*time.Second {
+				t.Errorf("%s of %d servers: %v after %v", name, servers, err, took)
 			}
 			if !strings.Contains(err.Error(), "no answer") || !strings.Contains(err.Error(), "passthrough:///s") {
 				t.Errorf("%d servers: %v", servers, err)
 			}
-			if servers == 1 && all[0].streams != 2 {
-				t.Errorf("one server had %d streams, want 2", all[0].streams)
+			if n := all[0].streams; servers == 1 && n != 4 { // at 0, 60, 120 and 180 s
+				t.Errorf("one server had %d streams, want 4", n)
 			}
+		}
+	}
+}
+
+// TestAllServersStall: servers that are silent for longer than a timeout end nothing while patience lasts, and the run
+// goes on in its order.
+func TestAllServersStall(t *testing.T) {
+	o := client.Options{Timeout: time.Minute}
+	for servers := 1; servers <= 2; servers++ {
+		took, _, err := clockedRun(t, servers, 6, o, batch.LoaderOptions{}, func(c *clocked) {
+			c.silent, c.until = 130, 200*time.Second
+		})
+		if err != nil || took < 200*time.Second || took > 320*time.Second {
+			t.Errorf("%d servers: %v after %v", servers, err, took)
 		}
 	}
 }

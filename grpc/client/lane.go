@@ -32,7 +32,6 @@ type serverLane struct {
 	requests []*ticketRequest
 	sent     int       // of requests, from the first on, on this connection
 	heard    time.Time // when the server last said something, or had nothing to say
-	silent   int       // connections in a row that it let end by saying nothing
 	err      error     // of its last failure, with its name; nil after an answer
 	begun    time.Time // when the connection was begun, if it is there
 	rests    bool      // after a failure, and before the next connection
@@ -42,8 +41,6 @@ type serverLane struct {
 // that was begun before the end of patience, or it rests and will begin one by then. It needs the session's lock.
 func (l *serverLane) hopes(end time.Time) bool {
 	switch {
-	case l.silent >= l.peer.options.Silences:
-		return false
 	case l.err == nil:
 		return true
 	case l.rests:
@@ -374,7 +371,7 @@ func (l *serverLane) finish(b *batch.Batch, want *ticketRequest) error {
 // session's lock.
 func (l *serverLane) done() *ticketRequest {
 	oldest := l.requests[0]
-	l.heard, l.silent, l.err = time.Now(), 0, nil
+	l.heard, l.err = time.Now(), nil
 	l.requests = slices.Delete(l.requests, 0, 1)
 	l.sent--
 	return oldest

@@ -9,9 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/splitmix"
 	"github.com/chaski-eo/chaski/loader/batch"
@@ -37,7 +34,7 @@ type session struct {
 
 	mu        sync.Mutex
 	lanes     []*serverLane
-	answered  time.Time        // when a server last gave something, or nothing was waited for
+	failing   time.Time        // of the first failure since a server last gave something; zero: none since then
 	refuses   bool             // no server has given anything since a line in the log that says so
 	queue     []queued         // tickets that are not requested yet
 	bytes     int64            // of the largest batch, first an estimate
@@ -92,7 +89,7 @@ func newSession(r *Run, o TicketOptions) *session {
 	made := &session{
 		run: r, options: o,
 		out:   make(chan ticketResult, r.maxOpen(o.Prefetch)+1), // and the error
-		broke: make(chan struct{}, 1), answered: time.Now(),
+		broke: make(chan struct{}, 1),
 	}
 	made.ctx, made.cancel = context.WithCancel(context.Background())
 	made.meet()
@@ -308,9 +305,9 @@ func (s *session) answer(l *serverLane, b *batch.Batch, err error) {
 	request := l.done()
 	if s.refuses {
 		s.run.client.options.Logger.Warn("a server answers, and the run goes on", "server", l.peer.target, "after",
-			time.Since(s.answered).Round(time.Millisecond))
+			time.Since(s.failing).Round(time.Millisecond))
 	}
-	s.answered, s.refuses = time.Now(), false
+	s.failing, s.refuses = time.Time{}, false
 	defer s.assign() // the lane has room
 	if s.hasFailed {
 		if b != nil {
@@ -374,9 +371,6 @@ func (s *session) broken(l *serverLane, failures int, err error) (ended bool) {
 	if err == nil {
 		return false
 	}
-	if errors.Is(err, ErrSilent) || status.Code(err) == codes.DeadlineExceeded {
-		l.silent++
-	}
 	l.err = l.peer.failed(err)
 	select {
 	case s.broke <- struct{}{}:
@@ -398,11 +392,11 @@ func (s *session) broken(l *serverLane, failures int, err error) (ended bool) {
 			errs = append(errs, other.err)
 		}
 	}
-	if !owed {
-		s.answered = time.Now()
+	if !owed || s.failing.IsZero() { // patience is with those who owe something
+		s.failing = time.Now()
 	}
 	patience := max(l.peer.options.Patience, 0)
-	end := s.answered.Add(patience)
+	end := s.failing.Add(patience)
 	if !slices.ContainsFunc(s.lanes, func(other *serverLane) bool { return other.hopes(end) }) {
 		s.fail(allSaid(errs))
 		return true

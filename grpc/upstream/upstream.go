@@ -89,10 +89,6 @@ func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, erro
 		Patience: cmp.Or(time.Duration(min(u.GetPatienceSeconds(), 1<<32)*float64(time.Second)), -1),
 		Logger:   o.Logger,
 	}
-	if len(u.GetTargets()) == 1 && !strings.HasPrefix(u.GetTargets()[0], "dns:") {
-		// There is no other server, so a second try would only make the user wait twice as long.
-		options.Silences = 1
-	}
 	switch u.GetTransport() {
 	case "shm":
 		options.Transport = client.Shm

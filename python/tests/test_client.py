@@ -536,7 +536,8 @@ def test_stuck_server(fake):
         return None if t.first == 4 else image_batch(t, e.samples)
 
     def run(timeout: float) -> None:
-        with connect(fake(FakeEngine(answer=answer)), timeout=timeout) as loader:
+        engine = fake(FakeEngine(answer=answer))
+        with connect(engine, timeout=timeout, patience=0.0) as loader:
             it = iter(loader)
             next(it)
             with pytest.raises(
@@ -546,6 +547,26 @@ def test_stuck_server(fake):
                 next(it)
 
     patiently(run, 1.5)
+
+
+def test_a_server_that_is_stuck_for_a_while(fake):
+    """A run outlives the silence of its only server while patience lasts, in its order."""
+
+    def run(timeout: float) -> None:
+        stuck = []
+
+        def answer(t, e):
+            if t.first == 4 and len(stuck) < 2:
+                stuck.append(t)
+                return None
+            return image_batch(t, e.samples)
+
+        engine = fake(FakeEngine(answer=answer))
+        with connect(engine, timeout=timeout, patience=100 * timeout) as loader:
+            assert positions(loader) == list(range(10))
+        assert len(stuck) == 2
+
+    patiently(run, 1)
 
 
 @plain_only

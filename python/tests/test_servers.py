@@ -368,7 +368,8 @@ def test_all_stall():
         two = engines(2)
         for e in two:
             e.answer = stalls(8)
-        with running(*two) as (_, targets), connect(targets, timeout=timeout) as loader:
+        patience = {"timeout": timeout, "patience": timeout}
+        with running(*two) as (_, targets), connect(targets, **patience) as loader:
             with pytest.raises(chaski.Error, match=r"127\.0\.0\.1:\d+: no answer for .*s.*ticket"):
                 list(loader)
 
@@ -376,7 +377,7 @@ def test_all_stall():
 
 
 @pytest.mark.parametrize("staggered", [0.0, 0.3])
-def test_all_stall_for_no_longer_than_twice_the_timeout(staggered):
+def test_all_stall_for_no_longer_than_patience(staggered):
     """Servers that describe the spec and then never answer end the run, despite reconnections."""
 
     def run(timeout: float) -> None:
@@ -388,22 +389,18 @@ def test_all_stall_for_no_longer_than_twice_the_timeout(staggered):
         two = engines(2)
         two[0].answer, two[1].answer = stalls(8), later
         with running(*two) as (_, targets):
-            with connect(targets, timeout=timeout) as loader:
+            with connect(targets, timeout=timeout, patience=timeout) as loader:
                 start = time.monotonic()
                 with pytest.raises(chaski.DeadlineError, match=r":\d+: no answer for .*s.*ticket"):
                     list(loader)
                 took = time.monotonic() - start
-                assert timeout <= took < 80 * timeout, "not a hundred times the timeout"
+                assert 2 * timeout <= took < 80 * timeout, "not a hundred times the timeout"
 
     patiently(run, 1.5)
 
 
 def test_one_stalls_while_the_other_is_away():
-    """A server that reconnects has its full timeout, although the other was silent before.
-
-    It is back once the other was given up, and has a timeout to be found before that one is silent
-    for the second time.
-    """
+    """A server that comes back takes over from one that is silent, within `patience`."""
 
     def run(timeout: float) -> None:
         two = engines(2)

@@ -120,9 +120,8 @@ type Upstream struct {
 	// possible; "grpc" has the engine that is asked send them; "auto" uses shared memory where it can. The batches are
 	// the same, bit for bit.
 	Transport string `protobuf:"bytes,3,opt,name=transport,proto3" json:"transport,omitempty"`
-	// Seconds that an engine which owes an answer may be silent; then it counts as lost, and an error is raised. With
-	// several servers, the requests of a silent one go to another. The error comes when all are silent for so long, or,
-	// if they reconnect and stay silent, after twice that time.
+	// Seconds that an engine which owes an answer may be silent. Then it is asked again or, of several servers, another
+	// one, for `patience`. The engine of `load` counts as lost, and an error is raised.
 	TimeoutSeconds float64 `protobuf:"fixed64,4,opt,name=timeout_seconds,json=timeoutSeconds,proto3" json:"timeout_seconds,omitempty"`
 	// Batches requested ahead. Without a number, as many as suit the data: 3, and of small samples of remote files up to
 	// 32, within a quarter of the engine's memory and 256 MiB.
@@ -137,10 +136,10 @@ type Upstream struct {
 	TokenFile string `protobuf:"bytes,11,opt,name=token_file,json=tokenFile,proto3" json:"token_file,omitempty"`
 	// The token may go to other hosts in plain text, where others can read it.
 	PlainToken bool `protobuf:"varint,12,opt,name=plain_token,json=plainToken,proto3" json:"plain_token,omitempty"`
-	// Seconds for which all servers may refuse or be away before a run ends, from their last answer on. One line in the log
-	// says that it waits, and the order goes on where it stood. What waiting does not change, such as a token that no
-	// server takes, ends a run once every server has said so, and so does opening one: each server is asked once. 0 does
-	// not wait.
+	// Seconds for which all servers may refuse, be silent or be away before a run ends, from the first failure on. One
+	// line in the log says that it waits, and the order goes on where it stood. What waiting does not change, such as a
+	// token that no server takes, ends a run once every server has said so, and so does opening one: each server is
+	// asked once. 0 does not wait.
 	PatienceSeconds float64 `protobuf:"fixed64,13,opt,name=patience_seconds,json=patienceSeconds,proto3" json:"patience_seconds,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

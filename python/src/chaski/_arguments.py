@@ -314,16 +314,15 @@ class Engine(HasToken):
             batches to Python has converted them, so `wire` changes nothing without that engine.
         reuse: memory of batches that nothing refers to any more is used again (shared memory always
             is).
-        timeout: seconds that an engine which owes an answer may be silent; then it counts as lost,
-            and an error is raised. With several servers, the requests of a silent one go to
-            another. The error comes when all are silent for so long, or, if they reconnect and stay
-            silent, after twice that time.
+        timeout: seconds that an engine which owes an answer may be silent. Then it is asked again
+            or, of several servers, another one, for `patience`. The engine of `load` counts as
+            lost, and an error is raised.
         max_batch_bytes: the largest size of a batch.
-        patience: seconds for which all servers may refuse or be away before a run ends, from their
-            last answer on. One line in the log says that it waits, and the order goes on where it
-            stood. What waiting does not change, such as a token that no server takes, ends a run
-            once every server has said so, and so does opening one: each server is asked once. 0
-            does not wait. Only for `connect`.
+        patience: seconds for which all servers may refuse, be silent or be away before a run ends,
+            from the first failure on. One line in the log says that it waits, and the order goes on
+            where it stood. What waiting does not change, such as a token that no server takes, ends
+            a run once every server has said so, and so does opening one: each server is asked once.
+            0 does not wait. Only for `connect`.
         prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
             `prefetch` batches are requested, so that every server has a pool of tiles to work on,
             while all of them fit into this many bytes. 0 keeps to `prefetch`. Only for `connect`.

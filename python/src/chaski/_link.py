@@ -18,7 +18,7 @@ from chaski._assemble import Batch, Pool
 from chaski._grpc import pb
 from chaski._rpc import Connection, Description
 from chaski._run import Job, Moves, Run, resting
-from chaski.errors import Error, LimitError, StateError, UnavailableError
+from chaski.errors import DeadlineError, Error, LimitError, StateError, UnavailableError
 from chaski.order import local_rows
 
 _log = logging.getLogger("chaski")
@@ -212,7 +212,7 @@ class Link:
     def outlive(self, ask: Callable[[], T]) -> T:
         """Returns what ask does; asks again where the connection or the loader's engine is lost.
 
-        A server alone that refuses, or is away, is asked for `patience`, with growing pauses.
+        A server alone that refuses, is silent or away is asked for `patience`, with growing pauses.
         """
         failures, since = 0, 0.0
         while True:
@@ -230,7 +230,10 @@ class Link:
                 held = self._held
                 # What else an engine of this process says is about files, or all servers.
                 answered = e._answered and held is not None
-                if not unknown and (answered or not isinstance(e, UnavailableError)):
+                away = isinstance(e, UnavailableError) or (
+                    isinstance(e, DeadlineError) and held is None
+                )
+                if not unknown and (answered or not away):
                     raise
                 failures += 1
                 since = since or time.monotonic()
