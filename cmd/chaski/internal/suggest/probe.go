@@ -51,11 +51,13 @@ type array struct {
 
 // prober reads headers, and keeps them.
 type prober struct {
-	ctx   context.Context
-	root  string
-	kept  map[string]*head
-	paths map[string]*file
-	o     loader.Options
+	ctx  context.Context
+	root string
+	kept map[string]*head
+	// values is how many values of tables are kept.
+	values int
+	paths  map[string]*file
+	o      loader.Options
 }
 
 func (p *prober) name(rel string) string { return filepath.Join(p.root, filepath.FromSlash(rel)) }
@@ -264,11 +266,21 @@ func (p *prober) steps(g *group, name string) (most int, differ bool) {
 	return most, most != least
 }
 
+// blank reports whether a file begins with nothing but spaces.
+func blank(name string) bool {
+	file, err := os.Open(name)
+	if err != nil {
+		return true
+	}
+	defer file.Close()
+	begin, err := io.ReadAll(io.LimitReader(file, 1<<16))
+	return err != nil || len(bytes.TrimSpace(begin)) == 0
+}
+
 // shapes counts the images that a file of labels names, and the shapes on them, as the readers of labels find them.
 // Without images it is the file of one.
 func (p *prober) shapes(rel string, images []*file) (named, shapes int) {
-	data, err := os.ReadFile(p.name(rel))
-	if err != nil || len(data) > maxTable || len(bytes.TrimSpace(data)) == 0 {
+	if st, err := os.Stat(p.name(rel)); err != nil || st.Size() > maxTable || blank(p.name(rel)) {
 		return 0, 0
 	}
 	options := vector.Options{OneImage: images == nil, Boxes: true, Class: true, Words: true}

@@ -96,11 +96,12 @@ type search struct {
 	others []*group // of labels and other texts
 	tables []*table
 	doubts []string
+	large  []string // files that are too large to look at
 }
 
 // Suggest looks at a local folder.
 func Suggest(ctx context.Context, root string, o loader.Options) (*Found, error) {
-	s := &search{prober: prober{ctx, root, map[string]*head{}, map[string]*file{}, o}, all: map[string]bool{}}
+	s := &search{prober: prober{ctx: ctx, root: root, kept: map[string]*head{}, paths: map[string]*file{}, o: o}, all: map[string]bool{}}
 	if err := s.walk(); err != nil {
 		return nil, console.FileError(root, err)
 	}
@@ -129,7 +130,8 @@ func Suggest(ctx context.Context, root string, o loader.Options) (*Found, error)
 	}
 	s.labels(best)
 	s.join(best)
-	found := &Found{Calls: s.calls(best), Found: best.counts, Check: best.notes, Unused: s.unused(best)}
+	found := &Found{Calls: s.calls(best), Found: best.counts, Check: append(best.notes, s.large...),
+		Unused: s.unused(best)}
 	if other != nil && len(other.uses) == len(best.uses) {
 		found.Another = s.calls(other)
 		found.Check = append(found.Check, "another reading uses as many files")
@@ -303,7 +305,11 @@ func (s *search) readTables() {
 		class := magic.Named(p).Class
 		isTable := class == magic.CSV || class == magic.Items && path.Ext(p) != ".xml"
 		st, err := os.Stat(s.name(p))
-		if err == nil && st.Size() <= maxTable && (isTable || s.text(p, st.Size())) {
+		switch {
+		case err == nil && isTable && st.Size() > maxTable:
+			s.large = append(s.large, fmt.Sprintf("%s is not looked at: it has %d MiB, over %d", p, st.Size()>>20,
+				maxTable>>20))
+		case err == nil && (isTable || s.text(p, st.Size())):
 			names = append(names, p)
 		}
 	}
@@ -426,12 +432,17 @@ var yamlNames = regexp.MustCompile(`(?m)^names:\s*\[(.*)\]`)
 // classes returns the names of classes of YOLO labels that a file has.
 func (s *search) classes(ext string) []string {
 	for _, p := range s.list {
+		end := path.Ext(p)
+		plain, yaml := end == ".names" || path.Base(p) == "classes.txt", end == ".yaml" || end == ".yml"
+		if st, err := os.Stat(s.name(p)); ext != ".txt" || !plain && !yaml || err != nil || st.Size() > 1<<16 {
+			continue
+		}
 		data, err := os.ReadFile(s.name(p))
-		switch end := path.Ext(p); {
-		case ext != ".txt" || err != nil || len(data) > 1<<16:
-		case end == ".names" || path.Base(p) == "classes.txt":
+		switch {
+		case err != nil:
+		case plain:
 			return strings.Fields(string(data))
-		case end == ".yaml" || end == ".yml":
+		default:
 			if m := yamlNames.FindSubmatch(data); m != nil {
 				return each(strings.Split(string(m[1]), ","), func(n string) string { return strings.Trim(n, ` '"`) })
 			}

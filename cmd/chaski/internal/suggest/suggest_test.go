@@ -1,8 +1,13 @@
 package suggest
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 func TestSplitWords(t *testing.T) {
@@ -69,5 +74,28 @@ func TestTablesOfJSON(t *testing.T) {
 		if len(found) != 1 || found[0].path != c.path || len(found[0].rows) != c.rows {
 			t.Errorf("%v has the tables %v", c.value, found)
 		}
+	}
+}
+
+// TestBeginningOfJSON: a beginning that is long enough is what encoding/json reads; a shorter one has the first elements.
+func TestBeginningOfJSON(t *testing.T) {
+	for _, text := range []string{`1.5`, `"a"`, `null`, `[]`, `{}`, `[1, [true, {"a": [null, "b"]}], {}]`,
+		`{"a": {"b": [{}, [], "c"]}, "d": 1e3}`, `[1, `, `{"a" 1}`, `{"a": ]}`, ``} {
+		var want any
+		wantErr := json.Unmarshal([]byte(text), &want)
+		begun := beginning{Decoder: json.NewDecoder(strings.NewReader(text)), left: 100}
+		got, err := begun.value(0)
+		if (err != nil) != (wantErr != nil) || err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %v, %v, not %v, %v", text, got, err, want, wantErr)
+		}
+	}
+	begun := beginning{Decoder: json.NewDecoder(strings.NewReader(`{"a": [1, 2, 3], "b": 4}`)), left: 4}
+	got, err := begun.value(0)
+	if want := any(map[string]any{"a": []any{1., 2.}}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("the first values are %v, %v, not %v", got, err, want)
+	}
+	deep := beginning{Decoder: json.NewDecoder(strings.NewReader(strings.Repeat("[", 2*maxDepth))), left: 100}
+	if _, err := deep.value(0); fault.KindOf(err) != fault.Limit {
+		t.Errorf("lists that nest too deep: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -12,13 +13,20 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/magic"
 )
 
 const (
-	maxTable = 256 << 20 // bytes of a table
+	maxTable = 64 << 20 // bytes of a table or a file of labels: a JSON of 64 MiB has about 200,000 boxes
 	maxRows  = 200_000
+	maxText  = 1 << 12 // bytes of a value that are kept
+	// Values that are kept of one JSON, and of all tables. One takes about 100 bytes while a JSON is read, and 32 in a
+	// table.
+	maxJSONValues = 1 << 19
+	maxValuesKept = 1 << 21
+	maxDepth      = 1000 // of JSON
 )
 
 var (
@@ -72,12 +80,21 @@ func (p *prober) readTable(rel string) []*table {
 	as := rel
 	switch magic.Named(rel).Class {
 	case magic.Items:
-		data, err := os.ReadFile(p.name(rel))
-		var value any
-		if err != nil || json.Unmarshal(data, &value) != nil {
+		file, err := os.Open(p.name(rel))
+		if err != nil {
 			return nil
 		}
-		return jsonTables(rel, value)
+		defer file.Close()
+		begun := beginning{Decoder: json.NewDecoder(file), left: min(maxJSONValues, maxValuesKept-p.values)}
+		value, err := begun.value(0)
+		if _, after := begun.Token(); err != nil || after != io.EOF {
+			return nil
+		}
+		found := jsonTables(rel, value)
+		for _, t := range found {
+			p.values += len(t.rows) * len(t.cols)
+		}
+		return found
 	case magic.CSV:
 	default:
 		as = "list.txt"
@@ -91,7 +108,9 @@ func (p *prober) readTable(rel string) []*table {
 	if err != nil || read.Len() == 0 {
 		return nil
 	}
-	t := &table{path: rel, lists: map[string]bool{}, rows: make([][]string, min(read.Len(), maxRows))}
+	rows := min(read.Len(), maxRows, (maxValuesKept-p.values)/max(len(read.Columns()), 1))
+	t := &table{path: rel, lists: map[string]bool{}, rows: make([][]string, rows)}
+	p.values += rows * len(read.Columns())
 	for i, c := range read.Columns() {
 		values, err := read.At(p.ctx, i)
 		if err != nil {
@@ -101,10 +120,66 @@ func (p *prober) readTable(rel string) []*table {
 		for k := range t.rows {
 			var text string
 			_ = json.Unmarshal(values.AppendJSON(nil, k), &text) // null is ""
-			t.rows[k] = append(t.rows[k], text)
+			t.rows[k] = append(t.rows[k], short(text))
 		}
 	}
 	return []*table{t}
+}
+
+// beginning reads the first values of JSON.
+type beginning struct {
+	*json.Decoder
+	left int // values that are kept
+}
+
+// value returns the next value as json.Unmarshal has it, without the members and elements that come when enough are
+// kept, and with the beginnings of texts.
+func (b *beginning) value(depth int) (any, error) {
+	token, err := b.Token()
+	b.left--
+	switch v := token.(type) {
+	case string:
+		return short(v), nil
+	case json.Delim:
+		if depth == maxDepth {
+			return nil, fault.New(fault.Limit, "JSON", "values nest over %d deep", maxDepth)
+		}
+		object, list := map[string]any{}, []any{}
+		for err == nil && b.More() {
+			var name any
+			if v == '{' {
+				if name, err = b.Token(); err != nil {
+					break
+				}
+			}
+			keep := b.left > 0
+			var value any
+			if value, err = b.value(depth + 1); !keep || err != nil {
+				continue
+			}
+			if v == '{' {
+				object[short(name.(string))] = value // the grammar has strings there
+			} else {
+				list = append(list, value)
+			}
+		}
+		if err == nil {
+			_, err = b.Token()
+		}
+		if v == '{' {
+			return object, err
+		}
+		return list, err
+	}
+	return token, err
+}
+
+// short returns the beginning of a text.
+func short(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.Clone(text[:maxText])
 }
 
 // jsonTables returns the tables of JSON: lists of objects, lists by class, and objects by key.
@@ -259,7 +334,7 @@ func (t *table) templates(paths []string, all map[string]bool) map[string][]stri
 	for _, row := range probes {
 		for c, name := range t.cols {
 			value := t.rows[row][c]
-			if value == "" || len(value) > 200 || t.lists[name] {
+			if value == "" || max(len(value), len(name)) > 200 || t.lists[name] {
 				continue
 			}
 			for _, file := range paths {
