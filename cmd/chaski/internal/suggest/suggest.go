@@ -101,7 +101,8 @@ type search struct {
 
 // Suggest looks at a local folder.
 func Suggest(ctx context.Context, root string, o loader.Options) (*Found, error) {
-	s := &search{prober: prober{ctx: ctx, root: root, kept: map[string]*head{}, paths: map[string]*file{}, o: o}, all: map[string]bool{}}
+	s := &search{all: map[string]bool{}, prober: prober{ctx: ctx, root: root, kept: map[string]*head{},
+		paths: map[string]*file{}, o: o}}
 	if err := s.walk(); err != nil {
 		return nil, console.FileError(root, err)
 	}

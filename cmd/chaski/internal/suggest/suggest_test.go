@@ -77,7 +77,8 @@ func TestTablesOfJSON(t *testing.T) {
 	}
 }
 
-// TestBeginningOfJSON: a beginning that is long enough is what encoding/json reads; a shorter one has the first elements.
+// TestBeginningOfJSON: a beginning that is long enough is what encoding/json reads; a shorter one has the first
+// elements.
 func TestBeginningOfJSON(t *testing.T) {
 	for _, text := range []string{`1.5`, `"a"`, `null`, `[]`, `{}`, `[1, [true, {"a": [null, "b"]}], {}]`,
 		`{"a": {"b": [{}, [], "c"]}, "d": 1e3}`, `[1, `, `{"a" 1}`, `{"a": ]}`, ``} {
