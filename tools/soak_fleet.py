@@ -6,8 +6,8 @@ Every host is a namespace with an address of its own on one bridge, as is the st
 a chip is its number, so the order is judged by what arrives: each trainer has to get the rows of
 its rank, each once, in the order of a run in one process.
 
-    plan     hosts read chips, blocks and windows from a slow store; samples a second, requests and
-             bytes beside those of `chaski plan --fleet`
+    plan     hosts read chips, blocks and windows from a slow store; samples a second, stalls,
+             requests and bytes beside those of `chaski plan --fleet`
     cut      of three servers one is killed, one falls silent, and the third goes on
     refuse   all servers are away for a while, and come back
     join     a server joins by the name that trainers look up, and the first one is killed
@@ -17,7 +17,7 @@ its rank, each once, in the order of a run in one process.
 Needs root on Linux, the Python environment of `make env`, and tools/slowstore, built. It changes
 nothing but namespaces, a bridge and files below /etc/netns, all with names that begin with
 "chaski-", and removes them at the end. Exit status 1 says that samples were lost, came twice or in
-another order, or that a plan was more than 15 % off.
+another order, or that a plan was more than 15 % off (of stalls, 15 % of the time).
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ NET = "10.77.0."
 NAME = "chips.chaski.test"  # that the addresses of servers are looked up by
 TRIP, RATE = 0.03, 6e6  # seconds, and bytes a second of the store
 COUNTED = ("requests", "bytes")  # of a plan, for one host
+WANTED = 1.5 * RATE / (2 * SIDE * SIDE)  # samples a second: more than the store has of chips
 LONGEST = 180.0  # seconds that a trainer may take
 
 
@@ -203,7 +204,8 @@ class Trainers:
         self.steps: list[list[list[int]]] = [[] for _ in hosts]
         self.state: dict[str, Any] = {}
         self.spec: dict[str, Any] = {}
-        self.seconds = self.waited = 0.0
+        self.rate = self.waited = 0.0
+        self.stalls: list[float] = []  # of each trainer
 
     def join(self, during: Callable[[int], None] = lambda _: None) -> Trainers:
         """Reads what all get, to the end. during is called with the steps of the first one."""
@@ -235,7 +237,12 @@ class Trainers:
             self.waited = max(self.waited, said["waited"])
             return 1
         self.state, self.spec = said["state"], said["spec"]
-        self.seconds = max(self.seconds, said["seconds"])
+        # The first quarter is left out, for which engines have read ahead before trainers began.
+        first = len(self.steps[rank]) // 4
+        at, waits = said["at"][first:], said["waits"][first + 1 :]
+        if (seconds := at[-1] - at[0]) > 0:
+            self.rate += sum(map(len, self.steps[rank][first + 1 :])) / seconds
+            self.stalls.append(sum(waits) / seconds)
         return 0
 
     def judge(self, order: list[list[int]]) -> str:
@@ -271,16 +278,18 @@ def train(run: dict[str, Any]) -> None:
     with opened as loader:
         if state:
             loader.load_state_dict(state)
-        started = before = time.monotonic()
+        before = time.monotonic()
+        at, waits = list[float](), list[float]()
         for step, batch in enumerate(loader):
             now = time.monotonic()
+            at.append(now)
+            waits.append(now - before)
             print(json.dumps({"step": numbers(batch), "waited": now - before}), flush=True)
             if step + 1 == stop:
                 break
             time.sleep(pause)
             before = time.monotonic()
-        seconds = time.monotonic() - started
-        ended = {"state": loader.state_dict(), "spec": loader.spec, "seconds": seconds}
+        ended = {"state": loader.state_dict(), "spec": loader.spec, "at": at, "waits": waits}
         print(json.dumps(ended), flush=True)
 
 
@@ -374,7 +383,9 @@ def plan(fleet: Fleet, store: str) -> str:
         "blocks": {"source": "chips.tacozip", "blocks": [16, BATCH]},
         "windows": {"source": "chips.parquet", "windows": [SIDE // 2, 2]},
     }
-    lines = ["| data | samples/s: plan | run | requests: plan | run | bytes: plan | run |"]
+    heads = ("samples/s", "requests", "bytes", "stalls")
+    lines = [f"| data | {' | '.join(f'{head}: plan | run' for head in heads)} |"]
+    pause = BATCH / WANTED  # a step of all has so many samples
     link = ["-delay", f"{TRIP}s", "-rate", str(RATE)]
 
     def serve() -> subprocess.Popen[str]:
@@ -385,7 +396,7 @@ def plan(fleet: Fleet, store: str) -> str:
     for name, options in kinds.items():
         server = serve()
         options["source"] = f"http://{far.address}:8099/{options['source']}"
-        run = Trainers(hosts, **options).join()
+        run = Trainers(hosts, pause=pause, **options).join()
         kill(server, signal.SIGINT)
         requests, _, size, _ = server.communicate()[0].split()
         got = sorted(number for steps in run.steps for step in steps for number in step)
@@ -397,7 +408,7 @@ def plan(fleet: Fleet, store: str) -> str:
         file = fleet.root / "spec.json"
         file.write_text(json.dumps(run.spec))
         given = ["--store", f"rtt={TRIP * 1000:.0f}ms,bandwidth={RATE / len(hosts) / 1e6}MB"]
-        given += ["--fleet", str(len(hosts)), "--gpus", "1", "--rate", "1e6"]
+        given += ["--fleet", str(len(hosts)), "--gpus", "1", "--rate", str(WANTED / len(hosts))]
         out = subprocess.run(
             ["ip", "netns", "exec", hosts[0].name, BINARY, "plan", "--json", *given, str(file)],
             capture_output=True,
@@ -407,10 +418,16 @@ def plan(fleet: Fleet, store: str) -> str:
         server.wait()
         said = json.loads(out.stdout)
         planned = [said["fleet"]["reached"], *(len(hosts) * said["total"][k] for k in COUNTED)]
-        reached = [len(got) / run.seconds, int(requests), int(size)]
+        reached = [run.rate, int(requests), int(size)]
         if any(not 1 / 1.15 < a / b < 1.15 for a, b in zip(planned, reached, strict=True)):
             raise SystemExit(f"{name}: more than 15 % from the plan: {planned}, {reached}")
+        stalls = said["fleet"]["stalls"], sum(run.stalls) / len(run.stalls)
+        if abs(stalls[0] - stalls[1]) > 0.15:
+            raise SystemExit(
+                f"{name}: waits are {stalls[1]:.2f} of the time, planned {stalls[0]:.2f}"
+            )
         cells = [f"{a:.0f} | {b:.0f}" for a, b in zip(planned, reached, strict=True)]
+        cells.append(f"{stalls[0]:.2f} | {stalls[1]:.2f}")
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(["", *lines])
 
