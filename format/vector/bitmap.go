@@ -5,7 +5,6 @@ import (
 	"compress/zlib"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"io"
 	"math"
 
@@ -23,20 +22,23 @@ const (
 	maxBitmaps = 1 << 33
 )
 
-// supervisely adds a mask of Supervisely: a PNG that is packed once more, and where its upper left pixel lies.
-func supervisely(ctx context.Context, l *labels, text string, _ record, _ uint32) (coordForm, error) {
-	var mask struct {
-		Origin []float64
-		Data   string
-	}
-	err := json.Unmarshal([]byte(text), &mask)
-	if err == nil && len(mask.Origin) != 2 {
-		err = fault.New(fault.Corrupt, "origin", "it has %d numbers", len(mask.Origin))
+// bitmapText adds a mask that is a PNG, by where its upper left pixel lies.
+func bitmapText(ctx context.Context, l *labels, text string, more record, _ uint32) (coordForm, error) {
+	origin, err := appendNumbers(nil, textAt(more, "origin"))
+	if err == nil && len(origin) < 2 {
+		err = fault.New(fault.Corrupt, "origin", "it has %d numbers", len(origin))
 	}
 	if err != nil {
 		return noForm, fault.Wrap(fault.Corrupt, "bitmap", err)
 	}
-	return l.bitmap(ctx, mask.Data, [2]float64(mask.Origin))
+	return l.bitmap(ctx, text, [2]float64(origin))
+}
+
+// bitmaps are what reading masks that are pictures takes.
+type bitmaps struct {
+	pixels  []byte
+	decoder *chunk.Decoder // nil before the first mask
+	total   int64          // pixels of all masks
 }
 
 // bitmap adds a mask that is a PNG in Base64, perhaps in a zlib stream, whose upper left pixel is in the column and
@@ -67,26 +69,27 @@ func (l *labels) bitmap(ctx context.Context, data string, origin [2]float64) (co
 	if err != nil {
 		return noForm, fault.WithPart(err, "bitmap", fault.NoOffset)
 	}
+	b := &l.bitmaps
 	pixels, size := index.Height*index.Width, index.DecodedBytes(0)
 	if size/8/inflate.MostRatio > len(file) { // a byte has at most 8 pixels
 		return noForm, fault.New(fault.Corrupt, "bitmap", "%d pixels in a PNG of %d bytes", pixels, len(file))
 	}
-	if l.bitmaps += int64(pixels); l.bitmaps > maxBitmaps {
+	if b.total += int64(pixels); b.total > maxBitmaps {
 		return noForm, fault.New(fault.Limit, "bitmap", "over %d pixels in one file", int64(maxBitmaps))
 	}
-	if more := size - cap(l.pixels); more > 0 {
+	if more := size - cap(b.pixels); more > 0 {
 		if err := l.o.Grow(ctx, 2*int64(more)); err != nil { // the rows of the PNG take as much
 			return noForm, err
 		}
-		l.pixels = make([]byte, size)
+		b.pixels = make([]byte, size)
 	}
-	if l.decoder == nil {
-		l.decoder = chunk.NewDecoder(nil)
+	if b.decoder == nil {
+		b.decoder = chunk.NewDecoder(nil)
 	}
-	if err := l.decoder.Decode(l.pixels[:size], file, index, 0); err != nil {
+	if err := b.decoder.Decode(b.pixels[:size], file, index, 0); err != nil {
 		return noForm, fault.WithPart(err, "bitmap", fault.NoOffset)
 	}
-	return l.runsOf(index, l.pixels[:size], left, top)
+	return l.runsOf(index, b.pixels[:size], left, top)
 }
 
 // runsOf adds a mask by its pixels. Above and to the left of it nothing belongs to it, and so its height does not

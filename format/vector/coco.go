@@ -22,15 +22,15 @@ type coco struct {
 }
 
 func newCOCO(o *Options, text *textguard.Parts) *coco {
-	l := newLabels(o, cocoFormat.name)
-	c := &coco{categories: map[string]string{}, tree: l.treeOf(&cocoFormat, false)}
+	l := newLabels(o, &cocoFormat)
+	c := &coco{categories: map[string]string{}, tree: l.newTree(false)}
 	c.named, c.add, c.text = l.values[0].column == cocoFormat.class, c.object, text
 	l.word = c.named
 	for _, column := range l.values {
 		column.optional = o.OneImage
 	}
 	for _, name := range strings.Fields("id name file_name width height image_id category_id") {
-		c.in = spots(c.in, name, "", []string{name})
+		c.in = spots(c.in, name, name)
 	}
 	return c
 }
@@ -66,11 +66,11 @@ func (c *coco) object(ctx context.Context, of record) error {
 		}
 		return nil
 	}
-	number, err := c.image(idOf(json.RawMessage(textAt(of, "image_id"))))
+	number, err := c.imageNumber(idOf(json.RawMessage(textAt(of, "image_id"))))
 	if err != nil {
 		return err
 	}
-	form, err := c.choose(&cocoFormat, of)
+	form, err := c.choose(of)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (c *coco) layer(size int64) (*Layer, error) {
 	} else if c.named { // numbers of categories without names
 		first.words = c.o.Words
 	}
-	layer, err := c.labels.layer(Pixels, size)
+	layer, err := c.labels.layer(size)
 	if err == nil && c.named {
 		layer.Listed = slices.Collect(maps.Values(c.categories))
 	}

@@ -71,7 +71,7 @@ func appendHead(dst []byte, kind uint32) []byte {
 	return binary.LittleEndian.AppendUint32(append(dst, 1), kind) // little-endian
 }
 
-// coordinateText is a text of coordinates that becomes WKB.
+// coordinateText is a text of lists of numbers in each other, which may become WKB.
 type coordinateText struct {
 	text []byte
 	pos  int
@@ -85,10 +85,10 @@ func (c *coordinateText) fail(text string) {
 	}
 }
 
-// peek returns the next character that is no blank, 0 at the end and after an error.
+// peek returns the next character that is no blank and no comma, 0 at the end and after an error.
 func (c *coordinateText) peek() byte {
 	for c.err == nil && c.pos < len(c.text) {
-		if char := c.text[c.pos]; char != ' ' && char != '\n' && char != '\t' && char != '\r' {
+		if char := c.text[c.pos]; char != ' ' && char != '\n' && char != '\t' && char != '\r' && char != ',' {
 			return char
 		}
 		c.pos++
@@ -98,28 +98,39 @@ func (c *coordinateText) peek() byte {
 
 // items reads a list, and calls item before each of its items.
 func (c *coordinateText) items(item func()) {
-	if c.peek() != '[' {
-		if c.peek() == 'n' {
-			c.fail("a position with null")
-		}
+	switch c.peek() {
+	case '[':
+	case 'n':
+		c.fail("a position with null")
+	default:
 		c.fail("it has no list where one must stand")
-		return
 	}
-	c.pos++
-	for first := true; c.peek() != ']'; first = false {
-		if !first {
-			if c.peek() != ',' {
-				c.fail("a list without an end")
-				return
-			}
+	for c.pos++; ; {
+		switch c.peek() {
+		case 0:
+			c.fail("a list without an end")
+			return
+		case ']':
 			c.pos++
-			c.peek()
-		}
-		if item(); c.err != nil {
 			return
 		}
+		item()
 	}
-	c.pos++
+}
+
+// number reads a number.
+func (c *coordinateText) number() float64 {
+	start := c.pos
+	for c.pos < len(c.text) && bytes.IndexByte([]byte("+-.0123456789eE"), c.text[c.pos]) >= 0 {
+		c.pos++
+	}
+	x, err := strconv.ParseFloat(string(c.text[start:c.pos]), 64)
+	if err != nil && c.peek() == 'n' {
+		c.fail("a position with null")
+	} else if err != nil {
+		c.fail("a coordinate is not a number")
+	}
+	return x
 }
 
 // counted reads a list, in front of whose items their number is put, without those that item does not keep.
@@ -159,20 +170,10 @@ func (c *coordinateText) geometry(kind uint32) bool {
 func (c *coordinateText) position() bool {
 	count := 0
 	c.items(func() {
-		start := c.pos
-		for c.pos < len(c.text) && bytes.IndexByte([]byte("+-.0123456789eE"), c.text[c.pos]) >= 0 {
-			c.pos++
-		}
-		x, err := strconv.ParseFloat(string(c.text[start:c.pos]), 64)
-		if err != nil {
-			if c.peek() == 'n' {
-				c.fail("a position with null")
-			}
-			c.fail("a coordinate is not a number")
-		}
-		if count++; count <= 2 {
+		if x := c.number(); count < 2 {
 			c.dst = binary.LittleEndian.AppendUint64(c.dst, math.Float64bits(x))
 		}
+		count++
 	})
 	if count < 2 {
 		c.fail("a position of fewer than two numbers")

@@ -1,7 +1,6 @@
 package vector
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -19,16 +18,17 @@ import (
 
 // form says where the coordinates of an object lie and what they are. A place is the name or the number of a column, or
 // the path of a member. One place may have several coordinates, also those of several objects one after the other.
-// Named formats whose objects have columns or members are entries of it.
 type form struct {
 	kind   *shapeKind
 	places []place
+	shapes []string // what format.shape has of objects of the form; nil: anything
 }
 
 // place has some of the coordinates of an object.
 type place struct {
-	name string
-	at   []int // what its numbers are: positions in shapeKind.roles
+	name     string
+	at       []int // what its numbers are: positions in shapeKind.roles
+	optional bool  // without a number it is 0
 }
 
 // shapeKind is what coordinates are together. Either add or text is nil.
@@ -39,6 +39,16 @@ type shapeKind struct {
 	text func(ctx context.Context, l *labels, text string, more record, image uint32) (coordForm, error)
 }
 
+func numberKind(roles string, add func(l *labels, v []float64) (coordForm, error)) shapeKind {
+	return shapeKind{roles: strings.Fields(roles), add: add}
+}
+
+func outlineKind(roles string, outline func(v []float64) []float64) shapeKind {
+	return numberKind(roles, func(l *labels, v []float64) (coordForm, error) {
+		return polygonForm, l.polygon(outline(v)...)
+	})
+}
+
 // textKind returns the kind of a shape that is one text.
 func textKind(roles string, add func(l *labels, text string, more record, image uint32) (coordForm, error)) shapeKind {
 	return shapeKind{roles: strings.Fields(roles), text: func(_ context.Context, l *labels, text string, more record,
@@ -47,41 +57,51 @@ func textKind(roles string, add func(l *labels, text string, more record, image 
 	}}
 }
 
-// ofTask are what each shape of Label Studio has beside its numbers.
-const ofTask = " type original_width original_height image_rotation"
-
-// shapeKinds are all kinds but outlines of vertices x1 y1 x2 y2 x3 y3 …: see verticesOf.
+// shapeKinds are all kinds but outlines of vertices x1 y1 x2 y2 x3 y3 …: see verticesOf. Angles are clockwise, as
+// pictures are seen.
 var shapeKinds = []shapeKind{
-	{roles: strings.Fields("x0 y0 x1 y1"), add: addCorners},
-	{roles: strings.Fields("x1 y1 x2 y2"), add: addCorners},
-	{roles: strings.Fields("x y w h"), add: func(l *labels, v []float64) (coordForm, error) {
-		return l.box(v[0], v[1], v[0]+v[2], v[1]+v[3]), nil
-	}},
-	{roles: strings.Fields("cx cy w h"), add: func(l *labels, v []float64) (coordForm, error) {
+	numberKind("x0 y0 x1 y1", addCorners),
+	numberKind("x1 y1 x2 y2", addCorners),
+	numberKind("xa ya xb yb", func(l *labels, v []float64) (coordForm, error) { // any two corners across
+		return l.box(min(v[0], v[2]), min(v[1], v[3]), max(v[0], v[2]), max(v[1], v[3])), nil
+	}),
+	numberKind("x y w h", addSized),
+	numberKind("x y w h degrees", func(l *labels, v []float64) (coordForm, error) { // turned around the first corner
+		if v[4] == 0 {
+			return addSized(l, v)
+		}
+		w, h := v[2], v[3]
+		return polygonForm, l.polygon(turned(v[0], v[1], radians(v[4]), [][2]float64{{0, 0}, {w, 0}, {w, h}, {0, h}})...)
+	}),
+	numberKind("cx cy w h", func(l *labels, v []float64) (coordForm, error) {
 		return l.box(v[0]-v[2]/2, v[1]-v[3]/2, v[0]+v[2]/2, v[1]+v[3]/2), nil
-	}},
-	{roles: strings.Fields("cx cy w h angle"), add: func(l *labels, v []float64) (coordForm, error) {
-		return polygonForm, l.polygon(rotated(v[0], v[1], v[2], v[3], v[4])...)
-	}},
-	{roles: strings.Fields("cx cy w h degrees"), add: func(l *labels, v []float64) (coordForm, error) {
-		return polygonForm, l.polygon(rotated(v[0], v[1], v[2], v[3], v[4]*math.Pi/180)...)
-	}},
-	{roles: strings.Fields("x y"), add: func(l *labels, v []float64) (coordForm, error) {
+	}),
+	outlineKind("cx cy w h angle", func(v []float64) []float64 { return rotated(v[0], v[1], v[2], v[3], v[4]) }),
+	outlineKind("cx cy w h degrees", func(v []float64) []float64 {
+		return rotated(v[0], v[1], v[2], v[3], radians(v[4]))
+	}),
+	outlineKind("cx cy r", func(v []float64) []float64 { return ellipse(v[0], v[1], v[2], v[2], 0) }),
+	outlineKind("cx cy x y", func(v []float64) []float64 { // the middle, and a point of the edge
+		r := math.Hypot(v[2]-v[0], v[3]-v[1])
+		return ellipse(v[0], v[1], r, r, 0)
+	}),
+	outlineKind("cx cy rx ry angle", func(v []float64) []float64 { return ellipse(v[0], v[1], v[2], v[3], v[4]) }),
+	outlineKind("cx cy rx ry degrees", func(v []float64) []float64 {
+		return ellipse(v[0], v[1], v[2], v[3], radians(v[4]))
+	}),
+	numberKind("x y", func(l *labels, v []float64) (coordForm, error) {
 		l.coords = append(l.coords, v...)
 		return pointForm, nil
-	}},
+	}),
 	textKind("outline", (*labels).outlineText),
 	textKind("outline holes", (*labels).outlineText),
+	textKind("xs ys", (*labels).apartText),
 	textKind("runs", (*labels).runsText),
-	textKind("wkt", (*labels).wkt),
-	textKind("outer", (*labels).outerWKT),
-	{roles: strings.Fields("points shape_type mask"), text: labelMe},
-	{roles: strings.Fields("points shape_type holes"), text: labelMe},
-	{roles: []string{"bitmap"}, text: supervisely},
-	textKind("points"+ofTask, (*labels).percent),
-	textKind("radiusX radiusY x y rotation"+ofTask, (*labels).percent),
-	textKind("height width x y rotation"+ofTask, (*labels).percent),
-	textKind("via region_attributes", (*labels).via),
+	textKind("wkt", func(l *labels, text string, _ record, _ uint32) (coordForm, error) { return l.wkt(text, true) }),
+	textKind("outer", func(l *labels, text string, _ record, _ uint32) (coordForm, error) { // as masks of xView2 are
+		return l.wkt(text, false)
+	}),
+	{roles: strings.Fields("bitmap origin"), text: bitmapText},
 }
 
 // formsAre says which kinds there are, for errors.
@@ -96,16 +116,22 @@ func addCorners(l *labels, v []float64) (coordForm, error) {
 	return l.box(min(v[0], v[2]), min(v[1], v[3]), max(v[0], v[2]), max(v[1], v[3])), nil
 }
 
+func addSized(l *labels, v []float64) (coordForm, error) {
+	return l.box(v[0], v[1], v[0]+v[2], v[1]+v[3]), nil
+}
+
+func radians(degrees float64) float64 { return degrees * math.Pi / 180 }
+
 // maxVertices bounds the vertices that have places of their own.
 const maxVertices = 100
 
 // verticesOf returns the kind of an outline of n vertices.
 func verticesOf(n int) *shapeKind {
-	out := &shapeKind{add: func(l *labels, v []float64) (coordForm, error) { return polygonForm, l.polygon(v...) }}
+	out := outlineKind("", func(v []float64) []float64 { return v })
 	for i := range n {
 		out.roles = append(out.roles, fmt.Sprint("x", i+1), fmt.Sprint("y", i+1))
 	}
-	return out
+	return &out
 }
 
 // newForm returns the form that places have by what lies there: "x y w h", or each of these alone.
@@ -149,31 +175,43 @@ func (f *form) withHoles() *form {
 	return holed
 }
 
-// entry returns the form of a named format: of as many places as coordinates, or of one for all.
-func entry(roles, places string) *form {
-	box, names := map[string]string{}, strings.Fields(places)
-	if len(names) == 1 {
-		box[roles] = places
-	} else {
-		for i, role := range strings.Fields(roles) {
-			box[role] = names[i]
+// entry returns the form of a named format: of as many places as coordinates, or of one for all. A number whose role
+// ends in "?" may be missing.
+func entry(roles, places string, shapes ...string) *form {
+	names, at := strings.Fields(strings.TrimSuffix(roles, "?")), strings.Fields(places)
+	box := map[string]string{strings.Join(names, " "): places}
+	if len(at) == len(names) {
+		box = map[string]string{}
+		for i, name := range names {
+			box[name] = at[i]
 		}
 	}
 	made, err := newForm(box)
 	if err != nil {
-		panic(err)
+		panic(err) // a fault of formats.go
 	}
+	made.shapes, made.places[len(made.places)-1].optional = shapes, strings.HasSuffix(roles, "?")
 	return made
 }
 
 // record returns what an object has at a place: a word, or JSON of formats whose values are.
 type record func(place string) (text string, ok bool)
 
+// fits reports whether objects of a shape have the form.
+func (f *form) fits(shape string) bool { return f.shapes == nil || slices.Contains(f.shapes, shape) }
+
 // all reports whether an object has something at all places of a form. The further places of a text may be missing.
 func (f *form) all(of record) bool {
 	for _, p := range f.places {
-		if text, ok := of(p.name); (!ok || text == "" || text == "[]") && (f.kind.text == nil || p.at[0] == 0) {
+		text, ok := of(p.name)
+		switch {
+		case p.optional, f.kind.text != nil && p.at[0] > 0:
+		case !ok || text == "" || text == "[]":
 			return false
+		case f.shapes != nil && len(p.at) > 1: // others may have another number of points
+			if numbers, err := appendNumbers(nil, text); err != nil || len(numbers) != len(p.at) {
+				return false
+			}
 		}
 	}
 	return true
@@ -201,6 +239,15 @@ func (o *Options) columns() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
+// object adds an object of a named format, with its values; number is of its image.
+func (l *labels) object(ctx context.Context, of record, number uint32) error {
+	form, err := l.choose(of)
+	if err == nil {
+		err = l.put(ctx, form, of, number)
+	}
+	return err
+}
+
 // put adds the objects of a record in the form f, with the values of the columns; number is of their image. A record
 // without coordinates has no objects, but in a named format one without a shape.
 func (l *labels) put(ctx context.Context, f *form, of record, number uint32) error {
@@ -211,7 +258,7 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 	if count == 0 && f != l.form {
 		count = 1
 	}
-	asked := l.asked[:0]
+	asked := l.scratch.asked[:0]
 	for _, column := range l.values {
 		asked = append(asked, column.column)
 	}
@@ -220,7 +267,7 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 	if texts != nil {
 		asked = append(asked, f.names()[1:]...)
 	}
-	l.asked, l.found = asked, l.found[:0]
+	l.scratch.asked, l.scratch.found = asked, l.scratch.found[:0]
 	for i, name := range asked {
 		value := found{one: textAt(of, name)}
 		if i < rest || count > 1 { // one shape may have a list, as of its holes
@@ -232,38 +279,39 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 		if err != nil {
 			return err
 		}
-		l.found = append(l.found, value)
+		l.scratch.found = append(l.scratch.found, value)
 	}
 	for i := range count {
+		at := func(k int) string { return l.scratch.found[k].of(i) }
 		if l.o.Keep != nil && !l.o.Keep(func(name string) (string, bool) {
-			text := l.found[len(l.values)+slices.Index(l.o.WhereColumns, name)].of(i)
+			text := at(len(l.values) + slices.Index(l.o.WhereColumns, name))
 			return unquoted(text), text != "" && text != "null"
 		}) {
 			continue
 		}
-		form := noForm
-		l.valued = false
-		switch n := len(f.kind.roles); {
+		form, from, n := noForm, len(l.coords), len(f.kind.roles)
+		scale := [2]float64{1, 1}
+		if l.format.percent != "" && f != nothing {
+			if scale, err = l.percent(of, number); err != nil {
+				return err
+			}
+		}
+		switch {
 		case texts != nil:
-			form, err = f.kind.text(ctx, l, unquoted(texts[i]), further(f, l.found[rest:], i), number)
-		case len(l.outline) > 0:
-			form, err = f.kind.add(l, l.outline[i*n:][:n])
+			form, err = f.kind.text(ctx, l, unquoted(texts[i]), further(f, l.scratch.found[rest:], i), number)
+			scaled(l.coords[from:], []string{"x", "y"}, scale)
+		case len(l.scratch.coords) > 0:
+			v := l.scratch.coords[i*n:][:n]
+			scaled(v, f.kind.roles, scale)
+			form, err = f.kind.add(l, v)
+		}
+		if err != nil {
+			return err
 		}
 		if !l.o.OneImage {
 			l.images = append(l.images, number)
 		}
-		for k, column := range l.values {
-			switch {
-			case err != nil:
-				return err
-			case column.column == "" || l.valued:
-			case l.inJSON && !(l.word && k == 0):
-				err = column.addJSON(json.RawMessage(l.found[k].of(i)))
-			default:
-				err = column.addWord(l.found[k].of(i))
-			}
-		}
-		if err == nil {
+		if err = l.addValues(of, at); err == nil {
 			err = l.end(ctx, form)
 		}
 		if err != nil {
@@ -271,6 +319,38 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 		}
 	}
 	return l.charge(ctx)
+}
+
+// scaled scales coordinates by what they are, to the right and down.
+func scaled(v []float64, roles []string, scale [2]float64) {
+	for k := range v {
+		if scale == [2]float64{1, 1} {
+			return
+		}
+		role := roles[k%len(roles)]
+		if axis := strings.IndexByte("xwyh", role[len(role)-1]); axis >= 0 { // angles have none
+			v[k] *= scale[axis/2]
+		}
+	}
+}
+
+// addValues adds the values of an object, which are members of one in some formats. at returns what it has in a column.
+func (l *labels) addValues(of record, at func(k int) string) (err error) {
+	if l.format.values != "" {
+		if members := textAt(of, l.format.values); members != "" {
+			return l.attributes(json.RawMessage(members))
+		}
+	}
+	for k, column := range l.values {
+		switch {
+		case err != nil || column.column == "":
+		case l.inJSON && !(l.word && k == 0):
+			err = column.addJSON(json.RawMessage(at(k)))
+		default:
+			err = column.addWord(at(k))
+		}
+	}
+	return err
 }
 
 // further returns what the places of a text behind the first one have for object i, by what it is there.
@@ -301,7 +381,7 @@ func (f *found) of(i int) string {
 // coordinates returns how many objects a record has, and their shapes if these are texts; otherwise the coordinates of
 // all objects are in labels.outline.
 func (l *labels) coordinates(ctx context.Context, f *form, of record) (texts []string, count int, err error) {
-	l.outline = l.outline[:0]
+	l.scratch.coords = l.scratch.coords[:0]
 	if f.kind.text != nil {
 		text := strings.TrimSpace(textAt(of, f.places[0].name))
 		switch {
@@ -318,11 +398,15 @@ func (l *labels) coordinates(ctx context.Context, f *form, of record) (texts []s
 		return texts, len(texts), err
 	}
 	var from []int
-	read := l.vertex[:0]
+	read := l.scratch.numbers[:0]
 	even := true // all places have the coordinates of as many objects
 	for i, place := range f.places {
 		from = append(from, len(read))
-		if read, err = appendNumbers(read, textAt(of, place.name)); err != nil {
+		text := textAt(of, place.name)
+		if text == "" && place.optional {
+			text = "0"
+		}
+		if read, err = appendNumbers(read, text); err != nil {
 			return nil, 0, fault.WithPart(err, place.name, fault.NoOffset)
 		}
 		here := len(read) - from[i]
@@ -331,16 +415,16 @@ func (l *labels) coordinates(ctx context.Context, f *form, of record) (texts []s
 		}
 		even = even && here == count*len(place.at)
 	}
-	l.vertex = read
+	l.scratch.numbers = read
 	width := len(f.kind.roles)
 	if len(read) > 0 && !even {
 		return nil, 0, fault.New(fault.Corrupt, "box", "it has %d of %d coordinates, which are %s in %s", len(read),
 			max(count, 1)*width, strings.Join(f.kind.roles, " "), fault.Names(f.names()))
 	}
-	l.outline = append(l.outline, make([]float64, len(read))...)
+	l.scratch.coords = append(l.scratch.coords, make([]float64, len(read))...)
 	for k, place := range f.places {
 		for j, x := range read[from[k]:][:count*len(place.at)] {
-			l.outline[j/len(place.at)*width+place.at[j%len(place.at)]] = x
+			l.scratch.coords[j/len(place.at)*width+place.at[j%len(place.at)]] = x
 		}
 	}
 	return nil, count, nil
@@ -436,22 +520,40 @@ func (l *labels) outlineText(text string, more record, image uint32) (form coord
 		if err = json.Unmarshal([]byte(text), &points); err == nil {
 			form, err = polygonForm, l.namedPoints(points)
 		}
-	case strings.HasPrefix(text, "[") && !pairs.MatchString(text):
-		form, err = l.outlines(json.RawMessage(text))
+	case strings.HasPrefix(text, "["):
+		form, err = l.outlines(text)
 	default:
 		var points []float64
 		if points, err = appendNumbers(nil, text); err == nil {
 			form, err = polygonForm, l.polygon(points...)
 		}
 	}
-	if holes := textAt(more, "holes"); err == nil && holes != "" {
-		if form != polygonForm || len(l.rings) != from+1 {
-			return form, fault.New(fault.Unsupported, "holes", "they are of one outline, and there are %d",
-				len(l.rings)-from)
-		}
+	holes := textAt(more, "holes")
+	switch {
+	case err != nil || holes == "":
+	case form != polygonForm || len(l.rings) != from+1:
+		err = fault.New(fault.Unsupported, "holes", "they are of one outline, and there are %d", len(l.rings)-from)
+	default:
 		err = l.holesText(holes)
 	}
 	return form, err
+}
+
+// apartText adds an outline whose x stand in one text, and whose y in another.
+func (l *labels) apartText(text string, more record, _ uint32) (coordForm, error) {
+	xs, wrong := appendNumbers(nil, text)
+	ys, err := appendNumbers(nil, textAt(more, "ys"))
+	if err = cmp.Or(wrong, err); err != nil {
+		return noForm, err
+	}
+	if len(xs) != len(ys) {
+		return noForm, fault.New(fault.Corrupt, "region", "%d x and %d y of its points", len(xs), len(ys))
+	}
+	outline := make([]float64, 0, 2*len(xs))
+	for i, x := range xs {
+		outline = append(outline, x, ys[i])
+	}
+	return polygonForm, l.polygon(outline...)
 }
 
 // namedPoints adds an outline of objects with the members x and y.
@@ -474,13 +576,13 @@ func (l *labels) holesText(text string) error {
 	err := expect(d, '[')
 	for err == nil && d.More() {
 		var hole json.RawMessage
-		var points []float64
-		if err = d.Decode(&hole); err == nil {
-			points, err = appendNumbers(nil, string(hole))
+		if err = d.Decode(&hole); err != nil {
+			break
 		}
-		switch flat := bytes.Count(hole, []byte("[")) == 1; {
+		points, depth, pairs, wrong := l.lists(string(hole))
+		switch err = wrong; {
 		case err != nil || len(points) < 6 && len(points)%2 == 0: // it covers nothing
-		case !flat && !pairs.Match(hole):
+		case depth != 1 && !pairs:
 			err = fault.New(fault.Corrupt, "hole", "%s is no outline", fault.Short(string(hole)))
 		default:
 			err = l.polygon(points...)
@@ -502,15 +604,21 @@ var namedPoints = regexp.MustCompile(`^\[\s*\{`)
 // isGeometry is the begin of a geometry of GeoJSON.
 var isGeometry = regexp.MustCompile(`^\{\s*"(type|coordinates|geometries)"`)
 
-// pairs are lists of two numbers in a list.
-var pairs = regexp.MustCompile(`^\[\s*(\[[^,\[\]]+,[^,\[\]]+\]\s*,?\s*)+\]$`)
-
 // runsText adds a mask of runs: of COCO, or as startsAndLengths reads it.
 func (l *labels) runsText(text string, _ record, image uint32) (coordForm, error) {
 	if strings.HasPrefix(text, "{") {
 		return l.mask(json.RawMessage(text), image)
 	}
 	return l.startsAndLengths(text)
+}
+
+// declareImage notes the image of a record, and returns its number.
+func (l *labels) declareImage(template string, of record) (uint32, error) {
+	name, err := l.imageOf(template, of)
+	if err != nil {
+		return 0, err
+	}
+	return l.declare(name, name, 0, 0)
 }
 
 // imageOf returns the path of the image of a record: what Options.Image names, or the path that it becomes.

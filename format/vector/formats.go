@@ -1,37 +1,34 @@
 package vector
 
 import (
+	"slices"
 	"strings"
-
-	"github.com/chaski-eo/chaski/fault"
 )
 
-// Names that columns have in formats whose columns have no names of their own.
-const (
-	classColumn = "class"
-	scoreColumn = "score" // of predictions
-)
+func init() { labelFormats = textFormats }
 
-// named is a named format whose objects are members or elements: where they are, and where each has its coordinates,
-// its class and its values. A place is a path, see pathOf; several are alternatives.
-type named struct {
-	name    string
-	objects string
-	class   string    // its column has the name of the first place; "" if the values of an object say it
-	forms   []*form   // the first outline that an object has in full counts, or the first box: see choose
-	values  string    // the member of an object that has its values; "": the object itself
-	image   [3]string // the name, the width and the height of the image
-	lacks   string    // what is wrong with an object without coordinates; "": it has no shape
-
-	// shared is the member around the objects of an image, "." for the elements of a list; "": a file is of one image.
-	shared string
-	drops  string                   // the member around objects that is true where they do not count; "": all count
-	path   func(name string) string // of an image by its name in the file; nil: they are equal
-}
+// textFormats are the formats that are no JSON. No two of them take the same file.
+var textFormats = []*format{&vocFormat, &tasksFormat, &csvFormat, {
+	name: "NumPy's array", begins: beginsNPY, read: readNPY,
+	columns: "x0 y0 x1 y1 class", ordinal: true,
+	forms: []*form{entry("x0 y0 x1 y1", "x0 y0 x1 y1")},
+}, {
+	name: "DOTA's text", begins: beginsDOTA, read: readWords,
+	columns: "x1 y1 x2 y2 x3 y3 x4 y4 class difficult", words: dotaWords,
+	forms: []*form{entry("x1 y1 x2 y2 x3 y3 x4 y4", "x1 y1 x2 y2 x3 y3 x4 y4")},
+}, {
+	name: "YOLO's text", begins: beginsYOLO, read: readWords, shares: true,
+	columns: "class cx cy w h score outline", words: yoloWords, ordinal: true,
+	forms: []*form{entry("cx cy w h", "cx cy w h"), entry("outline", "outline")},
+}, {
+	name: "KITTI's text", begins: beginsKITTI, read: readWords,
+	columns: "class . . . x0 y0 x1 y1 . . . . . . . score", words: kittiWords,
+	forms: []*form{entry("x0 y0 x1 y1", "x0 y0 x1 y1")},
+}}
 
 // vocFormat is XML of Pascal VOC, and XML like it.
-var vocFormat = named{
-	name:    "VOC XML",
+var vocFormat = format{
+	name: "VOC XML", begins: beginsXML, read: readVOC,
 	objects: "object HRSC_Object",
 	class:   "name possibleresult/name Class_ID", // of FAIR1M and HRSC2016
 	image: [3]string{"filename source/filename Img_FileName", "size/width Img_SizeWidth",
@@ -52,62 +49,90 @@ var vocFormat = named{
 }
 
 // cocoFormat is JSON of COCO, and of SODA, whose lists refer to each other: see coco.
-var cocoFormat = named{
+var cocoFormat = format{
 	name:    "COCO's JSON",
 	objects: "images annotations categories",
 	class:   "category",
 	forms:   []*form{entry("x y w h", "bbox"), entry("outline", "segmentation"), entry("outline", "poly")},
 }
 
-// jsonFormats are the other formats in JSON, by the member of a file that has their objects.
-var jsonFormats = map[string]*named{
-	"features": { // "xy" is of the pixels; "subtype" is the damage of a building, after the disaster
-		name:    "xBD's JSON",
-		objects: "features/xy",
-		class:   "subtype",
-		forms:   []*form{entry("outer", "wkt")},
-		values:  "properties",
-		image:   [3]string{"metadata/img_name", "metadata/width", "metadata/height"},
+// jsonFormats are the other formats in JSON.
+var jsonFormats = []*format{{
+	name: "xBD's JSON", member: "features",
+	objects: "features/xy", // of the pixels
+	values:  "properties",
+	class:   "subtype", // the damage of a building, after the disaster
+	forms:   []*form{entry("outer", "wkt")},
+	image:   [3]string{"metadata/img_name", "metadata/width", "metadata/height"},
+}, {
+	name: "LabelMe's JSON", member: "shapes",
+	objects: "shapes",
+	class:   "label",
+	shape:   "shape_type",
+	forms: []*form{
+		entry("xa ya xb yb", "points", "rectangle"),
+		entry("cx cy x y", "points", "circle"),
+		entry("bitmap origin", "mask points", "mask"),
+		entry("outline", "points", "polygon", "rectangle", ""), // the oldest files have no types
 	},
-	"shapes": {
-		name:    "LabelMe's JSON",
-		objects: "shapes",
-		class:   "label",
-		forms:   []*form{entry("points shape_type mask", "points shape_type mask")},
-		image:   [3]string{"imagePath", "imageWidth", "imageHeight"},
-		lacks:   "it has no points",
+	image: [3]string{"imagePath", "imageWidth", "imageHeight"},
+	lacks: "it has no points",
+}, {
+	name: "Supervisely's JSON", member: "objects",
+	objects: "objects",
+	class:   "classTitle",
+	shape:   "geometryType",
+	forms: []*form{
+		entry("xa ya xb yb", "points/exterior", "rectangle"),
+		entry("outline holes", "points/exterior points/interior", "polygon", "rectangle", ""),
+		entry("bitmap origin", "bitmap/data bitmap/origin"),
 	},
-	"objects": {
-		name:    "Supervisely's JSON",
-		objects: "objects",
-		class:   "classTitle",
-		forms: []*form{
-			entry("points shape_type holes", "points/exterior geometryType points/interior"),
-			entry("bitmap", "bitmap"),
-		},
-		image: [3]string{"", "size/width", "size/height"},
-		lacks: "it has neither points nor a bitmap",
-	},
-	viaMember: {
-		name:    "VIA's JSON",
-		objects: viaMember + "/*/regions",
-		forms:   []*form{entry("via region_attributes", "shape_attributes region_attributes")},
-		image:   [3]string{viaMember + "/*/filename"},
-		shared:  viaMember + "/*",
-	},
+	image: [3]string{"", "size/width", "size/height"},
+	lacks: "it has neither points nor a bitmap",
+}, {
+	name: "VIA's JSON", member: viaMember, many: true,
+	objects: viaMember + "/*/regions",
+	values:  "region_attributes",
+	shape:   "shape_attributes/name",
+	forms:   viaForms("shape_attributes"),
+	image:   [3]string{viaMember + "/*/filename"},
+	shared:  viaMember + "/*",
+}}
+
+// jsonFormat returns the format of a file with a member, or nil.
+func jsonFormat(member string) *format {
+	if i := slices.IndexFunc(jsonFormats, func(f *format) bool { return f.member == member }); i >= 0 {
+		return jsonFormats[i]
+	}
+	return nil
+}
+
+// viaMember is the member with the images of a project of VIA. What VIA exports has them without it.
+const viaMember = "_via_img_metadata"
+
+// viaForms returns the forms of a region of VIA, whose coordinates are members of one.
+func viaForms(of string) []*form {
+	below := func(names string) string { return of + "/" + strings.ReplaceAll(names, " ", " "+of+"/") }
+	return []*form{
+		entry("x y w h", below("x y width height"), "rect"),
+		entry("cx cy r", below("cx cy r"), "circle"),
+		entry("cx cy rx ry angle?", below("cx cy rx ry theta"), "ellipse"),
+		entry("xs ys", below("all_points_x all_points_y"), "polygon"),
+	}
 }
 
 // tasksFormat is the JSON that Label Studio exports: a list of tasks, each of an image.
-var tasksFormat = named{
-	name:    "Label Studio's JSON",
+var tasksFormat = format{
+	name: "Label Studio's JSON", begins: beginsTasks, read: readTasks, many: true,
 	objects: "annotations/result completions/result",
 	class:   "label value/rectanglelabels value/polygonlabels value/ellipselabels value/labels",
+	shape:   "type",
+	pixels:  "brush bitmask",
+	percent: "original_width original_height image_rotation",
 	forms: []*form{
-		entry("points"+ofTask, "value/points"+ofTask),
-		entry("points"+ofTask, "value/rle"+ofTask), // of brushes, which is refused
-		entry("radiusX radiusY x y rotation"+ofTask,
-			"value/radiusX value/radiusY value/x value/y value/rotation"+ofTask),
-		entry("height width x y rotation"+ofTask, "value/height value/width value/x value/y value/rotation"+ofTask),
+		entry("outline", "value/points", "polygon", ""),
+		entry("cx cy rx ry degrees?", "value/x value/y value/radiusX value/radiusY value/rotation", "ellipse", ""),
+		entry("x y w h degrees?", "value/x value/y value/width value/height value/rotation", "rectangle", ""),
 	},
 	image:  [3]string{"data/image data/img data/url file_upload"},
 	shared: ".",
@@ -115,58 +140,31 @@ var tasksFormat = named{
 	path:   uploaded,
 }
 
-// viaMember is the member with the images of a project of VIA. What VIA exports has them without it.
-const viaMember = "_via_img_metadata"
-
-// tableForms are the forms of shapes in a CSV, by the names of their columns in lower case. The first that a table has
-// in full counts.
-var tableForms = []*form{
-	entry("x1 y1 x2 y2 x3 y3 x4 y4", "x1 y1 x2 y2 x3 y3 x4 y4"),
-	entry("x0 y0 x1 y1", "xmin ymin xmax ymax"),
-	entry("x0 y0 x1 y1", "x_min y_min x_max y_max"),
-	entry("x0 y0 x1 y1", "minx miny maxx maxy"),
-	entry("x0 y0 x1 y1", "x0 y0 x1 y1"),
-	entry("x0 y0 x1 y1", "x1 y1 x2 y2"),
-	entry("x0 y0 x1 y1", "left top right bottom"),
-	entry("x y w h", "bbox_x bbox_y bbox_width bbox_height"),
-	entry("x y w h", "left top width height"),
-	entry("x y w h", "x y width height"),
-	entry("x y w h", "x y w h"),
-	entry("wkt", "polygonwkt_pix"), // SpaceNet
-	entry("via region_attributes", "region_shape_attributes region_attributes"),
-	entry("runs", "encodedpixels"), // Kaggle
-	entry("runs", "rle_mask"),
-	entry("runs", "rle"),
-	entry("runs", "encoding"),
-}
-
-// imageColumns and classColumns are the names, in lower case, that tables have for the image of a shape and its class.
-var (
-	imageColumns = strings.Fields("image_path img_path image file_name filename file path image_name img image_id " +
-		"imageid")
-	classColumns = strings.Fields("label class class_name category category_name label_name labelname name")
-)
-
-// choose returns the form of an object: an outline, if it has one and boxes are not asked for.
-func (l *labels) choose(f *named, of record) (*form, error) {
-	var box, outline *form
-	for _, form := range f.forms {
-		switch isBox := form.kind.text == nil && len(form.kind.roles) == 4; {
-		case !form.all(of):
-		case isBox && box == nil:
-			box = form
-		case !isBox && outline == nil:
-			outline = form
-		}
-	}
-	switch {
-	case box != nil && (l.o.Boxes || outline == nil):
-		return box, nil
-	case outline != nil:
-		return outline, nil
-	case f.lacks != "":
-		return nil, fault.New(fault.Unsupported, "object", "%s", f.lacks)
-	}
-	l.leaveOut("an object without coordinates")
-	return f.forms[0], nil
+// csvFormat is a CSV with a header, whose names count in any case. The first of the forms that a table has in full
+// counts for all lines.
+var csvFormat = format{
+	name: "CSV", begins: beginsCSV, read: readCSV, many: true,
+	class:  classNames,
+	values: "region_attributes",
+	shape:  "region_shape_attributes/name",
+	forms: append([]*form{
+		entry("x1 y1 x2 y2 x3 y3 x4 y4", "x1 y1 x2 y2 x3 y3 x4 y4"),
+		entry("x0 y0 x1 y1", "xmin ymin xmax ymax"),
+		entry("x0 y0 x1 y1", "x_min y_min x_max y_max"),
+		entry("x0 y0 x1 y1", "minx miny maxx maxy"),
+		entry("x0 y0 x1 y1", "x0 y0 x1 y1"),
+		entry("x0 y0 x1 y1", "x1 y1 x2 y2"),
+		entry("x0 y0 x1 y1", "left top right bottom"),
+		entry("x y w h", "bbox_x bbox_y bbox_width bbox_height"),
+		entry("x y w h", "left top width height"),
+		entry("x y w h", "x y width height"),
+		entry("x y w h", "x y w h"),
+		entry("wkt", "polygonwkt_pix"), // SpaceNet
+		entry("runs", "encodedpixels"), // Kaggle
+		entry("runs", "rle_mask"),
+		entry("runs", "rle"),
+		entry("runs", "encoding"),
+	}, viaForms("region_shape_attributes")...),
+	image: [3]string{"image_path img_path image file_name filename file path image_name img image_id imageid",
+		"image_width img_width width", "image_height img_height height"},
 }

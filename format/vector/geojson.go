@@ -2,7 +2,6 @@ package vector
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -63,63 +62,48 @@ type collection struct {
 	kind  string
 	text  *textguard.Parts
 	cells *cells
-	more  []*cells  // of Options.Columns
-	paths *cells    // of images
-	coco  *coco     // nil for a file that has no member of COCO
-	other *tree     // nil for a file of none of the other formats in JSON: see treeOf
-	many  bool      // other names the images of its shapes
-	first feature   // of a file of a feature a line
-	begun bool      // see begin
-	image [3]string // the name, width and height of the one image of a file
+	more  []*cells // of Options.Columns
+	paths *cells   // of images
+	coco  *coco    // nil for a file that has no member of COCO
+	other *tree    // of the objects of another format, see jsonFormats; without a name for none
+	first feature  // of a file of a feature a line
+	begun bool     // see begin
 }
 
-// openText opens a file of JSON: GeoJSON or COCO.
+// openText opens a file of JSON: GeoJSON, COCO, or one of jsonFormats.
 func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
-	features := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column), paths: newCells(o.Image)}
+	c := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column), paths: newCells(o.Image)}
 	for _, column := range o.Columns {
-		features.more = append(features.more, newCells(column))
+		c.more = append(c.more, newCells(column))
 	}
-	features.text = newParts(ctx, r, "JSON", maxPiece)
-	decoder := json.NewDecoder(unseparated{features.text})
-	if err := features.read(ctx, decoder); err != nil {
-		return nil, jsonError(decoder, err)
-	}
-	if other := features.other; other != nil && !features.hasOwn() {
-		if !features.many && !o.OneImage {
-			return nil, fault.New(fault.Unsupported, "JSON", "%s is of one image: name the files by a "+
-				`pattern, such as "labels/{id}.json"`, other.format)
-		}
-		if !features.many {
-			image := &features.image
-			if _, err := other.declare("", image[0], sizeOf(image[1]), sizeOf(image[2])); err != nil {
-				return nil, err
+	c.text = newParts(ctx, r, "JSON", maxPiece)
+	c.other = newLabels(o, &format{}).newTree(false)
+	c.other.text, c.other.member = c.text, c.member
+	for _, f := range jsonFormats {
+		for i, image := range f.image {
+			if !f.many { // it is known before the format is
+				c.other.out = spots(c.other.out, imagePlaces[i], strings.Fields(image)...)
 			}
 		}
-		return other.layer(Pixels, r.Size())
 	}
-	if !features.isGeoJSON() {
-		return features.coco.layer(r.Size())
+	decoder := json.NewDecoder(unseparated{c.text})
+	if err := c.read(ctx, decoder); err != nil {
+		return nil, jsonError(decoder, err)
 	}
-	return features.layer(r.Size())
+	f := c.other.format
+	switch hasOwn := c.begun && c.isGeoJSON() || c.coco != nil && len(c.coco.paths) > 0; {
+	case f.name == "" || hasOwn:
+	case !f.many && !o.OneImage:
+		return nil, fault.New(fault.Unsupported, "JSON", "%s is of one image: name the files by a "+
+			`pattern, such as "labels/{id}.json"`, f.name)
+	default:
+		return c.other.layer(r.Size())
+	}
+	if !c.isGeoJSON() {
+		return c.coco.layer(r.Size())
+	}
+	return c.layer(r.Size())
 }
-
-// unseparated is a text of JSON with spaces in place of the separators of records (RFC 8142), which no string has.
-type unseparated struct{ io.Reader }
-
-func (u unseparated) Read(b []byte) (int, error) {
-	n, err := u.Reader.Read(b)
-	for rest := b[:n]; ; {
-		i := bytes.IndexByte(rest, recordMark)
-		if i < 0 {
-			return n, err
-		}
-		rest[i] = ' '
-		rest = rest[i:]
-	}
-}
-
-// recordMark begins a record of a JSON text sequence.
-const recordMark = '\x1e'
 
 // layer returns the layer of the features. size is the size of the file in bytes.
 func (c *collection) layer(size int64) (layer *Layer, err error) {
@@ -150,114 +134,78 @@ func (c *collection) layer(size int64) (layer *Layer, err error) {
 	return layer, nil
 }
 
-// read reads the members of the collection, one feature at a time.
+// read reads the file, one feature or object at a time.
 func (c *collection) read(ctx context.Context, d *json.Decoder) error {
-	if err := expect(d, '{'); err != nil {
+	err := expect(d, '{')
+	if err == nil {
+		err = c.other.behind(ctx, d, json.Delim('{'))
+	}
+	switch {
+	case err != nil || c.kind == "FeatureCollection" || c.coco != nil:
 		return err
-	}
-	var skipped json.RawMessage
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		switch key {
-		case "type":
-			err = d.Decode(&c.kind)
-		case "crs":
-			err = c.readCRS(d)
-		case "features":
-			err = c.features(ctx, d)
-		case "geometry", "properties":
-			part := &c.first.Geometry
-			if key == "properties" {
-				part = &c.first.Properties
-			}
-			if err = c.begin(ctx); err == nil {
-				err = d.Decode(part)
-			}
-		case "imageData": // of LabelMe: the image in Base64, which is one word
-			if err = c.o.Grow(ctx, 2*c.r.Size()); err == nil {
-				c.text.Limit = maxText
-				err = d.Decode(&skipped)
-				c.text.Limit = maxPiece
-			}
-		case "images", "annotations", "categories":
-			if c.coco == nil {
-				c.coco = newCOCO(c.o, c.text)
-			}
-			err = c.coco.list(ctx, d, key.(string))
-		default:
-			err = c.readOther(ctx, d, key.(string)) // the decoder takes no other keys
-		}
-		c.text.Next()
-		if err != nil {
-			return err
-		}
-	}
-	if c.kind == "Feature" && len(c.first.Geometry) > 0 && len(c.boxes) == 0 && c.coco == nil {
+	case c.kind == "Feature" && len(c.first.Geometry) > 0 && len(c.boxes) == 0:
 		return c.lines(ctx, d)
-	}
-	if err := expect(d, '}'); err != nil || c.kind == "FeatureCollection" || c.coco != nil || c.other != nil {
-		return err
+	case c.other.format.name != "":
+		return nil
 	}
 	return fault.At(fault.Unsupported, "GeoJSON", 0, "type %q is not a FeatureCollection, and there are no "+
 		"annotations of COCO, features of xBD, shapes of LabelMe, objects of Supervisely or regions of VIA: box "+
 		"says where others have their coordinates", fault.Short(c.kind))
 }
 
-// readOther reads a member that neither GeoJSON nor COCO has.
-func (c *collection) readOther(ctx context.Context, d *json.Decoder, key string) error {
-	known := c.isGeoJSON() || c.coco != nil // which have members of any name
-	if format, ok := jsonFormats[key]; ok && !known {
-		return c.treeOf(format).list(ctx, d, key)
+// member reads a member of the file.
+func (c *collection) member(ctx context.Context, d *json.Decoder, key string) (err error) {
+	defer c.text.Next()
+	switch key {
+	case "type":
+		return d.Decode(&c.kind)
+	case "crs":
+		return c.readCRS(d)
+	case "features":
+		return c.features(ctx, d)
+	case "geometry", "properties":
+		part := &c.first.Geometry
+		if key == "properties" {
+			part = &c.first.Properties
+		}
+		if err = c.begin(ctx); err == nil {
+			err = d.Decode(part)
+		}
+		return err
+	case "imageData": // of LabelMe: the image in Base64, which is one word
+		if err = c.o.Grow(ctx, 2*c.r.Size()); err == nil {
+			c.text.Limit = maxText
+			err = d.Decode(new(json.RawMessage))
+			c.text.Limit = maxPiece
+		}
+		return err
+	case "images", "annotations", "categories":
+		if c.coco == nil {
+			c.coco = newCOCO(c.o, c.text)
+		}
+		return c.coco.list(ctx, d, key)
 	}
-	var member json.RawMessage
-	if err := d.Decode(&member); err != nil || known {
+	t, known := c.other, c.isGeoJSON() || c.coco != nil // which have members of any name
+	if f := jsonFormat(key); f != nil && !known {
+		t.use(f)
+	}
+	t.skipped = t.skipped[:0]
+	if err = t.list(ctx, d, key); err != nil || known || !isVIA(t.skipped) {
 		return err
 	}
-	if isVIA(member) {
-		d := json.NewDecoder(bytes.NewReader(member))
-		return c.treeOf(jsonFormats[viaMember]).list(ctx, d, viaMember, key)
-	}
-	for _, format := range jsonFormats {
-		for i, place := range format.image {
-			if outer, inner, _ := strings.Cut(place, "/"); place != "" && outer == key && format.shared == "" {
-				c.image[i] = unquoted(below(member, inner))
-			}
-		}
-	}
-	return nil
-}
-
-// below returns a member of a value, or the value itself without a name.
-func below(value json.RawMessage, name string) string {
-	if name != "" {
-		value, _, _ = member(value, name, nil) // another thing says nothing
-	}
-	return string(value)
+	image := json.NewDecoder(bytes.NewReader(bytes.Clone(t.skipped)))
+	t.use(jsonFormat(viaMember))
+	err = t.list(ctx, image, viaMember, key)
+	t.path = t.path[:1]
+	return err
 }
 
 // isGeoJSON reports whether the file says that it has features.
 func (c *collection) isGeoJSON() bool { return c.kind == "FeatureCollection" || c.kind == "Feature" }
 
-// hasOwn reports whether the file has features of GeoJSON or images of COCO.
-func (c *collection) hasOwn() bool {
-	return c.begun && c.isGeoJSON() || c.coco != nil && len(c.coco.paths) > 0
-}
-
-// treeOf returns the objects of a file of another format in JSON.
-func (c *collection) treeOf(f *named) *tree {
-	if c.other == nil {
-		c.other, c.many = newLabels(c.o, f.name).treeOf(f, false), f.shared != ""
-		c.other.text = c.text
-	}
-	return c.other
-}
-
-// lines reads a file of a feature a line, whose first one has been read but for its end: GeoJSON lines (GeoJSONSeq).
+// lines reads a file of a feature a line, whose first one has been read: GeoJSON lines (GeoJSONSeq).
 func (c *collection) lines(ctx context.Context, d *json.Decoder) error {
-	if err := cmp.Or(expect(d, '}'), c.begin(ctx)); err != nil {
+	if err := c.begin(ctx); err != nil {
 		return err
 	}
 	c.first.Type = c.kind
@@ -302,10 +250,9 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 	switch token, err := d.Token(); {
 	case err != nil:
 		return err
-	case token == json.Delim('{') && c.other == nil:
-		t := c.treeOf(jsonFormats["features"])
-		t.path = append(t.path, "features")
-		return t.behind(ctx, d, token)
+	case token == json.Delim('{') && c.other.format.name == "":
+		c.other.use(jsonFormat("features"))
+		return c.other.behind(ctx, d, token)
 	case token != json.Delim('['):
 		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where [ must stand", token)
 	}
@@ -410,20 +357,17 @@ func (c *collection) imageBox(properties json.RawMessage) (json.RawMessage, erro
 	if c.o.Image == "" || !bytes.Contains(properties, []byte("bounds_imcoords")) {
 		return nil, nil
 	}
-	var members struct {
-		Box *string `json:"bounds_imcoords"`
-	}
-	if err := json.Unmarshal(properties, &members); err != nil || members.Box == nil {
+	raw, ok, err := member(properties, "bounds_imcoords", nil)
+	text := unquoted(string(raw))
+	switch {
+	case err != nil || !ok || text == "null":
 		return nil, err
-	}
-	if strings.TrimSpace(*members.Box) == "" {
+	case strings.TrimSpace(text) == "":
 		return json.RawMessage("null"), nil
 	}
-	box, err := numbers(strings.Split(*members.Box, ","))
-	if err != nil || len(box) != 4 {
-		return nil, fault.New(fault.Corrupt, "bounds_imcoords", "%q is no box of four numbers",
-			fault.Short(*members.Box))
+	v, err := numbers(strings.Split(text, ","))
+	if err != nil || len(v) != 4 {
+		return nil, fault.New(fault.Corrupt, "bounds_imcoords", "%q is no box of four numbers", fault.Short(text))
 	}
-	return json.Marshal(map[string]any{"type": "Polygon", "coordinates": [][][2]float64{{{box[0], box[1]},
-		{box[2], box[1]}, {box[2], box[3]}, {box[0], box[3]}, {box[0], box[1]}}}})
+	return json.Marshal(map[string]any{"type": "Polygon", "coordinates": rectangle(v[0], v[1], v[2], v[3])})
 }

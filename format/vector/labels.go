@@ -16,24 +16,10 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
 )
-
-// labelFormats are the formats of labels for detectors, whose shapes lie in the pixels of images. No two of them take
-// the same file. register.go sets them before main runs.
-var labelFormats []labelFormat
-
-// labelFormat is a format of labels.
-type labelFormat struct {
-	name   string
-	begins func(head []byte) bool // reports whether a file with these first bytes has the format
-	read   func(ctx context.Context, r source.Reader, l *labels) error
-	space  Space
-	many   bool // one file names the images of its shapes
-}
 
 // headBytes is how many bytes of a file tell its format: the header line of a CSV, or the first lines of a text.
 const headBytes = 4 << 10
@@ -62,45 +48,55 @@ const (
 // imageHeight is the height of a mask of runs that has the height of its image, which its file does not say.
 const imageHeight = 0
 
-// labels are the objects of a file, in memory. A box takes 41 bytes beside its values.
+// labels reads the objects of a file.
 type labels struct {
-	o      *Options
-	format string
+	*shapeList
+	*imageList
+	o       *Options
+	format  *format
+	values  []*cells // of Options.Column, or of the class if there is none, and of Options.Columns
+	form    *form    // of Options.Box
+	inJSON  bool     // values are JSON
+	word    bool     // but the first one, which is a word
+	scratch scratch
+	bitmaps bitmaps
+	// ordinal says that the numbers of classes are positions in a list of names that is elsewhere.
+	ordinal      bool
+	table        bool // the images are in a column, which Options.Image may name
+	ofRows       bool // the images are the rows of a table
+	chargedBytes int64
+	remarks      Remarks
+}
+
+// shapeList has the shapes of objects, in memory. A box takes 41 bytes beside its values.
+type shapeList struct {
 	forms  []coordForm
 	coords []float64
-	ends   []int64  // where each object ends in coords
-	rings  []int64  // where each outline of polygons ends in coords
-	holes  []int64  // those ends whose outlines are holes of the polygon before them
-	values []*cells // of Options.Column, or of the class if there is none, and of Options.Columns
+	ends   []int64 // where each object ends in coords
+	rings  []int64 // where each outline of polygons ends in coords
+	holes  []int64 // those ends whose outlines are holes of the polygon before them
+}
 
-	// Only of files that name the images of their objects, or their one image:
+// imageList has the images of objects, of files that name these, or their one image.
+type imageList struct {
 	images []uint32          // of each object
 	ids    map[string]uint32 // numbers of images by their names in the file
 	paths  []string          // by number; "" for one that has no path
 	sizes  [][2]float64      // by number: width and height as the file says them, 0 if it does not
 	text   int64             // bytes of names, with nameBytes for each
-
-	table   bool           // the images are in a column, which Options.Image may name
-	ofRows  bool           // the images are the rows of a table
-	form    *form          // of Options.Box
-	inJSON  bool           // values are JSON
-	word    bool           // but the first one, which is a word
-	valued  bool           // values are added by themselves
-	outline []float64      // scratch
-	vertex  []float64      // scratch
-	asked   []string       // scratch
-	found   []found        // scratch
-	pixels  []byte         // scratch
-	decoder *chunk.Decoder // nil before the first mask that is a picture
-	bitmaps int64          // pixels of these
-	// ordinal says that the numbers of classes are positions in a list of names that is elsewhere.
-	ordinal      bool
-	chargedBytes int64
-	remarks      Remarks
 }
 
-func newLabels(o *Options, format string) *labels {
-	l := &labels{o: o, format: format, ids: map[string]uint32{}}
+// scratch is what is used anew for each record.
+type scratch struct {
+	numbers []float64
+	ends    []int
+	coords  []float64
+	asked   []string
+	found   []found
+}
+
+func newLabels(o *Options, f *format) *labels {
+	l := &labels{o: o, format: f, shapeList: &shapeList{}, imageList: &imageList{ids: map[string]uint32{}}}
 	for i, column := range append([]string{o.Column}, o.Columns...) {
 		l.values = append(l.values, newCells(column))
 		l.values[i].truths = i > 0
@@ -109,7 +105,7 @@ func newLabels(o *Options, format string) *labels {
 }
 
 // Close implements shapes.
-func (l *labels) Close() error { return nil }
+func (l *shapeList) Close() error { return nil }
 
 // classIs names the column that has the class of objects, for a field that names no column. Classes are strings unless
 // they are numbers of the format.
@@ -121,35 +117,20 @@ func (l *labels) classIs(name string) {
 	first.words = first.column == name || l.o.Words
 }
 
-// have refuses columns that the format does not have. The first one, if there is one, has the
-// class.
-func (l *labels) have(known ...string) error {
-	if len(known) > 0 {
-		l.classIs(known[0])
+// have refuses columns that the format does not have.
+func (l *labels) have(known []string) error {
+	if slices.Contains(known, classColumn) {
+		l.classIs(classColumn)
 	}
 	for _, column := range l.values {
 		if column.optional = true; column.column != "" && !slices.Contains(known, column.column) {
-			return fault.New(fault.NotFound, "column "+column.column, "objects of %s have %q", l.format, known)
+			return fault.New(fault.NotFound, "column "+column.column, "objects of %s have %q", l.format.name, known)
 		}
+	}
+	if l.format.ordinal {
+		l.values[0].words, l.ordinal = false, l.values[0].column == classColumn
 	}
 	return nil
-}
-
-// add ends an object, whose coordinates were added, with its values of columns, as far as it has them.
-func (l *labels) add(ctx context.Context, f coordForm, columns []string, values ...string) error {
-	for _, column := range l.values {
-		if column.column == "" {
-			continue
-		}
-		text := ""
-		if i := slices.Index(columns, column.column); i >= 0 && i < len(values) {
-			text = values[i]
-		}
-		if err := column.addWord(text); err != nil {
-			return err
-		}
-	}
-	return l.end(ctx, f)
 }
 
 // chargeStep is how many bytes of memory are charged at least at a time.
@@ -158,7 +139,7 @@ const chargeStep = 64 << 10
 // end ends an object, whose coordinates and values were added.
 func (l *labels) end(ctx context.Context, f coordForm) error {
 	if int64(len(l.ends)) >= l.o.MaxShapes {
-		return fault.New(fault.Limit, l.format, "over %d shapes", l.o.MaxShapes)
+		return fault.New(fault.Limit, l.format.name, "over %d shapes", l.o.MaxShapes)
 	}
 	l.forms, l.ends = append(l.forms, f), append(l.ends, int64(len(l.coords)))
 	return l.charge(ctx)
@@ -224,8 +205,8 @@ func flat[P ~[2]float64](points []P) []float64 {
 	return out
 }
 
-// image returns the number of an image by its name in the file.
-func (l *labels) image(name string) (uint32, error) {
+// imageNumber returns the number of an image by its name in the file.
+func (l *labels) imageNumber(name string) (uint32, error) {
 	if number, ok := l.ids[name]; ok {
 		return number, nil
 	}
@@ -242,7 +223,7 @@ func (l *labels) image(name string) (uint32, error) {
 // declare notes the path of an image and its size in pixels, 0 if the file does not say it, by the name of the image in
 // the file.
 func (l *labels) declare(name, path string, width, height float64) (number uint32, err error) {
-	if number, err = l.image(name); err != nil {
+	if number, err = l.imageNumber(name); err != nil {
 		return number, err
 	}
 	if len(path) > maxName {
@@ -274,8 +255,8 @@ func sizeOf(word string) float64 {
 	return x
 }
 
-// object returns the range of an object in coords.
-func (l *labels) object(row int) (from, to int64) {
+// extent returns the range of an object in coords.
+func (l *shapeList) extent(row int) (from, to int64) {
 	if row > 0 {
 		from = l.ends[row-1]
 	}
@@ -283,11 +264,11 @@ func (l *labels) object(row int) (from, to int64) {
 }
 
 // shape implements shapes.
-func (l *labels) shape(_ context.Context, row int) (orb.Geometry, error) { return l.shapeIn(row, 0) }
+func (l *shapeList) shape(_ context.Context, row int) (orb.Geometry, error) { return l.shapeIn(row, 0) }
 
 // shapeIn returns the shape of an object in an image of a height, 0 if that is not known.
-func (l *labels) shapeIn(row, height int) (orb.Geometry, error) {
-	from, to := l.object(row)
+func (l *shapeList) shapeIn(row, height int) (orb.Geometry, error) {
+	from, to := l.extent(row)
 	coords := l.coords[from:to]
 	switch l.forms[row] {
 	case boxForm:
@@ -362,10 +343,10 @@ func runs(height float64, lengths []float64) orb.Geometry {
 }
 
 // layer returns the layer of the objects. size is the size of the file in bytes.
-func (l *labels) layer(space Space, size int64) (*Layer, error) {
+func (l *labels) layer(size int64) (*Layer, error) {
 	if l.o.Image != "" && l.o.imageForm == "" && !l.table {
 		return nil, fault.New(fault.Unsupported, "images", "image is %q, and %s names the image of each shape itself",
-			l.o.Image, l.format)
+			l.o.Image, l.format.name)
 	}
 	if l.o.OneImage && len(l.paths) > 1 {
 		return nil, fault.New(fault.Unsupported, "images", "the file names %d images, such as %q and %q: give it as "+
@@ -376,7 +357,10 @@ func (l *labels) layer(space Space, size int64) (*Layer, error) {
 			l.remarks.Add(NoImage)
 		}
 	}
-	out := &Layer{Space: space, Remarks: l.remarks, Ordinal: l.ordinal, shapes: l, n: len(l.ends)}
+	out := &Layer{Space: Pixels, Remarks: l.remarks, Ordinal: l.ordinal, shapes: l.shapeList, n: len(l.ends)}
+	if l.format.shares {
+		out.Space = Shares
+	}
 	for i, column := range l.values {
 		values, err := column.values()
 		if err != nil {
@@ -417,7 +401,7 @@ func (l *labels) layer(space Space, size int64) (*Layer, error) {
 }
 
 // far returns the first shape with a coordinate that is far from all shares of an image.
-func (l *labels) far() (row uint32, x float64, found bool) {
+func (l *shapeList) far() (row uint32, x float64, found bool) {
 	// Boxes may pass the edge, and positions in pixels have some number over 2.
 	pos := slices.IndexFunc(l.coords, func(x float64) bool { return !(x >= -1 && x <= 2) })
 	if pos < 0 {
@@ -428,7 +412,7 @@ func (l *labels) far() (row uint32, x float64, found bool) {
 }
 
 // likeShares reports whether all coordinates are from 0 to 1, and not all of them whole numbers.
-func (l *labels) likeShares() bool {
+func (l *shapeList) likeShares() bool {
 	between := false
 	for _, x := range l.coords {
 		if !(x >= 0 && x <= 1) {
@@ -467,18 +451,6 @@ func isText(head []byte) bool {
 	return true
 }
 
-// numbers returns the numbers that words are.
-func numbers(words []string) ([]float64, error) {
-	list := make([]float64, len(words))
-	for i, word := range words {
-		var err error
-		if list[i], err = parseNumber(word); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
 // parseNumber returns the number that a word is. It must be finite.
 func parseNumber(word string) (float64, error) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
@@ -488,12 +460,15 @@ func parseNumber(word string) (float64, error) {
 	return x, nil
 }
 
+// byteMark is the byte order mark, which some texts begin with.
+var byteMark = []byte("\xef\xbb\xbf")
+
 // skipMark returns the readers of a text without its byte order mark.
 func skipMark(r io.Reader) []io.Reader {
 	head := make([]byte, 3)
 	// The error is left out, since the decoder meets it again.
 	size, _ := io.ReadFull(r, head)
-	return []io.Reader{bytes.NewReader(bytes.TrimPrefix(head[:size], []byte("\xef\xbb\xbf"))), r}
+	return []io.Reader{bytes.NewReader(bytes.TrimPrefix(head[:size], byteMark)), r}
 }
 
 // expect reads a delimiter.

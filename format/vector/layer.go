@@ -125,8 +125,12 @@ func Open(ctx context.Context, opener source.Opener, uri string, o Options) (*La
 // readers open files of many formats: of GeoParquet, of JSON, and those whose objects are where Options.Box says. The
 // files that have them set them before main runs.
 var readers struct {
-	parquet, text, placed func(ctx context.Context, r source.Reader, o *Options) (*Layer, error)
+	parquet, text func(ctx context.Context, r source.Reader, o *Options) (*Layer, error)
+	placed        func(ctx context.Context, r source.Reader, o *Options, head []byte) (*Layer, error)
 }
+
+// beginOf returns a text from its first character on that is no blank, and that no record of JSON begins with.
+func beginOf(head []byte) []byte { return bytes.TrimLeft(head, " \t\r\n\x1e") }
 
 // otherFormats are the names of formats that are known, but not read, by their first bytes, or by a tag of XML.
 var otherFormats = []struct{ start, name string }{
@@ -140,10 +144,11 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
+	head = bytes.TrimPrefix(head, byteMark)
 	if o.Box != nil {
-		return readers.placed(ctx, r, o)
+		return readers.placed(ctx, r, o, head)
 	}
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n\x1e")
+	text := beginOf(head)
 	switch {
 	case bytes.HasPrefix(text, []byte("<")) && bytes.Contains(text, []byte("<annotations")): // of many images
 		return nil, fault.At(fault.Unsupported, "shapes", 0, "the file is as CVAT exports it, which is not read: "+
@@ -161,13 +166,13 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 				"geopandas.read_file(A).to_parquet(B) or ogr2ogr -f Parquet B A", other.name)
 		}
 	}
-	for i := range labelFormats {
-		if format := &labelFormats[i]; format.begins(head) {
-			return openLabels(ctx, r, o, format)
+	for _, f := range labelFormats {
+		if f.begins(head) {
+			return openLabels(ctx, r, o, f, head)
 		}
 	}
 	if o.OneImage && len(bytes.TrimSpace(head)) == 0 && r.Size() <= headBytes { // no objects
-		return newLabels(o, "").layer(Pixels, r.Size())
+		return newLabels(o, &format{}).layer(r.Size())
 	}
 	return nil, fault.At(fault.Unsupported, "shapes", 0, "the file is not GeoParquet, GeoJSON or COCO's JSON, nor "+
 		"VOC's XML, text of DOTA or YOLO, JSON of LabelMe, Supervisely, Label Studio or VIA, an array of boxes "+
@@ -175,16 +180,16 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 }
 
 // openLabels opens a file of labels.
-func openLabels(ctx context.Context, r source.Reader, o *Options, format *labelFormat) (*Layer, error) {
-	if !format.many && !o.OneImage {
+func openLabels(ctx context.Context, r source.Reader, o *Options, f *format, head []byte) (*Layer, error) {
+	if !f.many && !o.OneImage {
 		return nil, fault.At(fault.Unsupported, "shapes", 0, "%s has the labels of one image: give the files as "+
-			`pattern="labels/{id}.txt"`, format.name)
+			`pattern="labels/{id}.txt"`, f.name)
 	}
-	objects := newLabels(o, format.name)
-	if err := format.read(ctx, r, objects); err != nil {
+	objects := newLabels(o, f)
+	if err := f.read(ctx, r, objects, head); err != nil {
 		return nil, err
 	}
-	return objects.layer(format.space, r.Size())
+	return objects.layer(r.Size())
 }
 
 // index makes the layer of shapes from their boxes. size is the size of the file in bytes.
@@ -256,7 +261,7 @@ func (l *Layer) Shape(ctx context.Context, row uint32) (orb.Geometry, error) {
 
 // ShapeIn returns the shape with a number in an image of a height in pixels, which masks of runs may leave to it.
 func (l *Layer) ShapeIn(ctx context.Context, row uint32, height int) (orb.Geometry, error) {
-	if objects, ok := l.shapes.(*labels); ok {
+	if objects, ok := l.shapes.(*shapeList); ok {
 		return objects.shapeIn(int(row), height)
 	}
 	return l.Shape(ctx, row)
@@ -265,7 +270,7 @@ func (l *Layer) ShapeIn(ctx context.Context, row uint32, height int) (orb.Geomet
 // Far returns the first shape of a file of labels that has a coordinate far from all shares of an image, and the
 // coordinate.
 func (l *Layer) Far() (row uint32, x float64, found bool) {
-	if objects, ok := l.shapes.(*labels); ok {
+	if objects, ok := l.shapes.(*shapeList); ok {
 		return objects.far()
 	}
 	return 0, 0, false
@@ -273,7 +278,7 @@ func (l *Layer) Far() (row uint32, x float64, found bool) {
 
 // LikeShares reports whether all coordinates of a file of labels are from 0 to 1, and not all of them whole numbers.
 func (l *Layer) LikeShares() bool {
-	objects, ok := l.shapes.(*labels)
+	objects, ok := l.shapes.(*shapeList)
 	return ok && objects.likeShares()
 }
 

@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strings"
@@ -11,64 +12,53 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/wkb"
 )
 
-// outlines adds a list of coordinates, or a list of such lists. Lists of fewer than three points cover nothing.
-func (l *labels) outlines(text json.RawMessage) (coordForm, error) {
-	f := noForm
-	add := func(outline []float64) error {
-		if len(outline) < 6 && len(outline)%2 == 0 {
+// outlines adds a list of coordinates, or of points, or of lists of coordinates. Lists of fewer than three points cover
+// nothing.
+func (l *labels) outlines(text string) (coordForm, error) {
+	numbers, depth, pairs, err := l.lists(text)
+	if err != nil || pairs {
+		return polygonForm, cmp.Or(err, l.polygon(numbers...))
+	}
+	ends := l.scratch.ends
+	if depth == 1 {
+		ends = append(ends[:0], len(numbers))
+	}
+	f, from := noForm, 0
+	for _, end := range ends {
+		outline := numbers[from:end]
+		if from = end; len(outline) < 6 && len(outline)%2 == 0 {
 			l.leaveOut("a segmentation of two points")
-			return nil
+			continue
+		}
+		if err := l.polygon(outline...); err != nil {
+			return noForm, err
 		}
 		f = polygonForm
-		return l.polygon(outline...)
 	}
-	rest, depth, err := l.list(text, add)
-	if err == nil && depth == 1 {
-		err = add(rest)
-	}
-	return f, err
+	return f, nil
 }
 
-// list returns the numbers of a list, and how many lists deep they lie. It calls each with the numbers of every list
-// that lies in another, unless it is nil.
-func (l *labels) list(text json.RawMessage, each func([]float64) error) (list []float64, depth int, err error) {
-	wrong := func() ([]float64, int, error) {
-		return nil, 0, fault.New(fault.Corrupt, "list", "%s is no list of numbers", fault.Short(string(text)))
-	}
-	list, level := l.outline[:0], 0
-	rest := strings.TrimSpace(string(text))
-	for len(rest) > 0 {
-		switch char := rest[0]; char {
-		case '[':
-			level++
-			depth = max(depth, level)
-			if rest = rest[1:]; level > 2 || level == 2 && (each == nil || len(list) > 0) {
-				return wrong()
-			}
-		case ']':
-			if level--; level == 1 {
-				if err := each(list); err != nil {
-					return nil, 0, err
-				}
-				list = list[:0]
-			}
-			rest = rest[1:]
-		case ',', ' ', '\t', '\r', '\n':
-			rest = rest[1:]
-		default:
-			end := strings.IndexAny(rest, ",] \t\r\n")
-			if end <= 0 || level != depth {
-				return wrong()
-			}
-			x, err := parseNumber(rest[:end])
-			if err != nil {
-				return wrong()
-			}
-			list, rest = append(list, x), rest[end:]
+// lists returns the numbers of a list, or of lists in a list, and how many lists deep they lie. scratch.ends then has
+// where those lists end; pairs reports whether each of them has two numbers. The numbers are valid until the next call.
+func (l *labels) lists(text string) (list []float64, depth int, pairs bool, err error) {
+	c := coordinateText{text: []byte(text)}
+	list, ends, flat := l.scratch.numbers[:0], l.scratch.ends[:0], false
+	number := func() { list = append(list, c.number()) }
+	c.items(func() {
+		if start := len(list); c.peek() == '[' {
+			c.items(number)
+			pairs = len(list) == start+2 && (pairs || len(ends) == 0)
+			ends = append(ends, len(list))
+		} else {
+			flat = true
+			number()
 		}
+	})
+	if c.err != nil || c.peek() != 0 || flat && len(ends) > 0 {
+		return nil, 0, false, fault.New(fault.Corrupt, "list", "%s is no list of numbers", fault.Short(text))
 	}
-	l.outline = list
-	return list, depth, nil
+	l.scratch.numbers, l.scratch.ends = list, ends
+	return list, 1 + min(1, len(ends)), pairs, nil
 }
 
 // mask adds a mask of runs, whose lengths are a list, or a string of LEB128-like numbers that pycocotools writes.
@@ -95,8 +85,10 @@ func (l *labels) mask(text json.RawMessage, image uint32) (coordForm, error) {
 			err = l.packed(counts)
 		}
 	} else {
-		var list []float64
-		list, _, err = l.list(mask.Counts, nil)
+		list, depth, _, wrong := l.lists(string(mask.Counts))
+		if err = wrong; depth > 1 {
+			err = fault.New(fault.Corrupt, "list", "%s is no list of numbers", fault.Short(string(mask.Counts)))
+		}
 		l.coords = append(l.coords, list...)
 	}
 	if len(l.coords)-start > maxRuns {
@@ -188,16 +180,7 @@ func turned(x, y, angle float64, points [][2]float64) (outline []float64) {
 }
 
 // wkt adds a polygon or multipolygon of WKT.
-func (l *labels) wkt(text string, _ record, _ uint32) (coordForm, error) {
-	return l.textWKT(text, true)
-}
-
-// outerWKT adds them without their holes, as the masks of xView2 have them.
-func (l *labels) outerWKT(text string, _ record, _ uint32) (coordForm, error) {
-	return l.textWKT(text, false)
-}
-
-func (l *labels) textWKT(text string, holes bool) (coordForm, error) {
+func (l *labels) wkt(text string, holes bool) (coordForm, error) {
 	binary, err := wkb.AppendText(nil, text)
 	if err != nil {
 		return noForm, err
@@ -248,52 +231,6 @@ func (l *labels) wkb(binary []byte, text string, holes bool) (coordForm, error) 
 		}
 	}
 	return form, nil
-}
-
-// viaShape is the outline of a region of VIA, the VGG Image Annotator.
-type viaShape struct {
-	Name                string
-	X, Y, Width, Height float64
-	CX, CY, R           float64
-	RX, RY, Theta       float64
-	XS                  []float64 `json:"all_points_x"`
-	YS                  []float64 `json:"all_points_y"`
-}
-
-// via adds a region of VIA, with its attributes as values if they are there. Images without regions have an empty one
-// in a CSV.
-func (l *labels) via(text string, more record, _ uint32) (coordForm, error) {
-	attributes := textAt(more, "region_attributes")
-	if l.valued = attributes != ""; l.valued {
-		if err := l.viaValues(json.RawMessage(attributes)); err != nil {
-			return noForm, err
-		}
-	}
-	var s viaShape
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return noForm, fault.New(fault.Corrupt, "region_shape_attributes", "%v", err)
-	}
-	switch s.Name {
-	case "rect":
-		return l.box(s.X, s.Y, s.X+s.Width, s.Y+s.Height), nil
-	case "circle":
-		return polygonForm, l.polygon(ellipse(s.CX, s.CY, s.R, s.R, 0)...)
-	case "ellipse":
-		return polygonForm, l.polygon(ellipse(s.CX, s.CY, s.RX, s.RY, s.Theta)...)
-	case "polygon":
-	case "":
-		return noForm, nil
-	default:
-		return l.leaveOut(s.Name), nil
-	}
-	if len(s.XS) != len(s.YS) {
-		return noForm, fault.New(fault.Corrupt, "region", "%d x and %d y of its points", len(s.XS), len(s.YS))
-	}
-	outline := make([]float64, 0, 2*len(s.XS))
-	for i, x := range s.XS {
-		outline = append(outline, x, s.YS[i])
-	}
-	return polygonForm, l.polygon(outline...)
 }
 
 // ellipseSides is how many sides an ellipse has as an outline: of one that is 100 pixels wide, they bend by a sixteenth

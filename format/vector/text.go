@@ -3,6 +3,7 @@ package vector
 import (
 	"bufio"
 	"context"
+	"encoding/csv"
 	"errors"
 	"io"
 	"math"
@@ -11,66 +12,105 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/parquet"
+	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
 )
 
-// lineFormat is a format of a text with an object on each line.
-type lineFormat struct {
-	name    string
-	ordinal bool     // classes are positions in a list of names that is elsewhere
-	columns []string // of values, the class first
-	// begins reports whether the words of the first object are of the format. headed says that lines of DOTA's files
-	// stand before it.
-	begins func(words []string, headed bool) bool
-	// object adds the coordinates of an object, and returns its values of the columns.
-	object func(l *labels, words []string) (coordForm, []string, error)
+// eachLine visits the words of each line of a text that has words. A separator stands between them, 0 for blanks; width
+// is how many there are, as of csv.Reader.
+func eachLine(ctx context.Context, r source.Reader, comma rune, width int,
+	visit func(number int, words []string) error) error {
+	text := newParts(ctx, r, "line", maxLine)
+	in := bufio.NewReaderSize(text, headBytes)
+	next, part, first := func() ([]string, error) {
+		line, err := in.ReadString('\n')
+		if errors.Is(err, io.EOF) && line != "" {
+			err = nil // the next line has it
+		}
+		return strings.Fields(line), err
+	}, "line ", 1
+	if comma != 0 {
+		head, _ := in.Peek(headBytes) // Read meets the error again
+		if n := textguard.SeparatorLine(head); n > 0 {
+			if _, err := in.Discard(n); err != nil {
+				return err
+			}
+			head, _ = in.Peek(headBytes)
+		}
+		reader := csv.NewReader(in)
+		reader.Comma, reader.ReuseRecord, reader.FieldsPerRecord = comma, true, width
+		text.Values = textguard.Values{Separator: byte(comma), Most: parquet.MaxColumns + headBytes}
+		text.Values.Add(head)
+		next, part, first = reader.Read, "row ", 0
+	}
+	for number := 0; ; number++ {
+		text.Next()
+		words, err := next()
+		var parse *csv.ParseError
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.As(err, &parse):
+			return fault.Wrap(fault.Corrupt, "line "+strconv.Itoa(parse.Line), parse.Err)
+		case err != nil:
+			return err
+		case len(words) == 0:
+			continue
+		case comma != 0 && len(words) > parquet.MaxColumns:
+			return fault.New(fault.Limit, "line 1", "%d columns, at most %d", len(words), parquet.MaxColumns)
+		}
+		if err = visit(number, words); err != nil && number+first > 0 {
+			err = fault.WithPart(err, part+strconv.Itoa(number+first), fault.NoOffset)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
-// in returns the format, whose coordinates are measured in a space.
-func (f *lineFormat) in(space Space) labelFormat {
-	begins := func(head []byte) bool { return f.begins(firstWords(head)) }
-	return labelFormat{f.name, begins, f.read, space, false}
-}
-
-// read reads the objects of a text.
-func (f *lineFormat) read(ctx context.Context, r source.Reader, l *labels) error {
-	if err := l.have(f.columns...); err != nil {
+// readWords reads a text with an object on each line, whose words are the columns of its format.
+func readWords(ctx context.Context, r source.Reader, l *labels, _ []byte) error {
+	header, values := l.format.fixed()
+	if err := l.have(values); err != nil {
 		return err
 	}
-	if f.ordinal {
-		l.values[0].words, l.ordinal = false, l.values[0].column == classColumn
-	}
-	return lines(ctx, r, func(words []string) error {
+	return eachLine(ctx, r, 0, 0, func(_ int, words []string) error {
 		if isHeading(words) {
 			return nil
 		}
-		form, values, err := f.object(l, words)
-		if err != nil {
-			return err
+		words, err := l.format.words(l, words)
+		if err == nil {
+			err = l.object(ctx, header.of(words), 0)
 		}
-		return l.add(ctx, form, f.columns, values...)
+		return err
 	})
 }
 
-// lines calls visit with the words of each line of a text that has words.
-func lines(ctx context.Context, r source.Reader, visit func(words []string) error) error {
-	text := newParts(ctx, r, "line", maxLine)
-	in := bufio.NewReader(text)
-	for number := 1; ; number++ {
-		text.Next()
-		line, err := in.ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if words := strings.Fields(line); len(words) > 0 {
-			if err := visit(words); err != nil {
-				return fault.WithPart(err, "line "+strconv.Itoa(number), fault.NoOffset)
-			}
-		}
-		if err != nil {
-			return nil
+// fixed returns the columns of a format that has no header, and the names of those that have values.
+func (f *format) fixed() (h *header, values []string) {
+	names := strings.Fields(f.columns)
+	isPlace := func(name string) bool {
+		return slices.ContainsFunc(f.forms, func(form *form) bool { return slices.Contains(form.names(), name) })
+	}
+	for _, name := range names {
+		if name != "." && !isPlace(name) {
+			values = append(values, name)
 		}
 	}
+	return columns(names), values
+}
+
+// numbers returns the numbers that words are.
+func numbers(words []string) ([]float64, error) {
+	list := make([]float64, len(words))
+	for i, word := range words {
+		var err error
+		if list[i], err = parseNumber(word); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // firstWords returns the words of the first line of objects of a text, behind the lines that begin DOTA's files. headed
@@ -105,35 +145,33 @@ func countNumbers(words []string) (n int) {
 }
 
 // beginsDOTA reports whether an object is eight coordinates and a class. Nine numbers are an object of YOLO.
-func beginsDOTA(words []string, headed bool) bool {
+func beginsDOTA(head []byte) bool {
+	words, headed := firstWords(head)
 	count := countNumbers(words)
 	return headed || count == 8 && len(words) >= 9 || count == 10 && len(words) == 10
 }
 
-// dotaObject reads x1 y1 x2 y2 x3 y3 x4 y4 class difficult. A class may be of several words, and the last number may be
+// dotaWords returns x1 y1 x2 y2 x3 y3 x4 y4 class difficult. A class may be of several words, and the last number may be
 // missing.
-func dotaObject(l *labels, words []string) (coordForm, []string, error) {
+func dotaWords(_ *labels, words []string) ([]string, error) {
 	if len(words) < 9 {
-		return noForm, nil, fault.New(fault.Corrupt, "object", "%d words, where 8 coordinates, a class and "+
+		return nil, fault.New(fault.Corrupt, "object", "%d words, where 8 coordinates, a class and "+
 			"whether it is difficult stand", len(words))
-	}
-	corners, err := numbers(words[:8])
-	if err == nil {
-		err = l.polygon(corners...)
 	}
 	class, difficult := words[8:], ""
 	if last := class[len(class)-1]; len(class) > 1 && countNumbers(class[len(class)-1:]) == 1 {
 		class, difficult = class[:len(class)-1], last
-		if err == nil && !slices.Contains([]string{"0", "1", "2"}, last) {
-			err = fault.New(fault.Corrupt, "object", "%q behind the class may be a part of it, or say whether the "+
+		if !slices.Contains([]string{"0", "1", "2"}, last) {
+			return nil, fault.New(fault.Corrupt, "object", "%q behind the class may be a part of it, or say whether the "+
 				"object is difficult, as 0, 1 or 2 do", fault.Short(last))
 		}
 	}
-	return polygonForm, []string{strings.Join(class, " "), difficult}, err
+	return append(words[:8:8], strings.Join(class, " "), difficult), nil
 }
 
 // beginsYOLO reports whether an object is numbers alone; the readers of DOTA and KITTI take others.
-func beginsYOLO(words []string, _ bool) bool {
+func beginsYOLO(head []byte) bool {
+	words, _ := firstWords(head)
 	count := countNumbers(words)
 	return count == len(words) && count >= 5 && count != 10 && !isKITTI(words)
 }
@@ -141,21 +179,23 @@ func beginsYOLO(words []string, _ bool) bool {
 // YOLOOrder says what the numbers of YOLO's text are, for errors.
 const YOLOOrder = "class, x and y of the middle, width and height, or class and the vertices of an outline"
 
-// yoloObject reads class, x and y of the middle, width and height, and perhaps a score; or class and the vertices of an
-// outline, which may be an oriented box. Coordinates are shares of the image.
-func yoloObject(l *labels, words []string) (form coordForm, values []string, err error) {
+// yoloWords returns class, x and y of the middle, width and height, and perhaps a score; or class and, behind empty
+// words, the vertices of an outline, which may be an oriented box.
+func yoloWords(l *labels, words []string) ([]string, error) {
 	list, err := numbers(words)
 	if err != nil {
-		return noForm, nil, err
+		return nil, err
 	}
-	other := func(what string) (coordForm, []string, error) {
-		return noForm, nil, fault.New(fault.Unsupported, "object", "%s, which is not read: write %s", what, YOLOOrder)
+	other := func(what string) ([]string, error) {
+		return nil, fault.New(fault.Unsupported, "object", "%s, which is not read: write %s", what, YOLOOrder)
 	}
 	class, coords := list[0], list[1:]
-	values = []string{strconv.FormatFloat(class, 'f', -1, 64)}
+	number := strconv.FormatFloat(class, 'f', -1, 64)
 	switch count := len(coords); {
+	case count == 0:
+		return nil, l.polygon()
 	case class != math.Trunc(class):
-		return noForm, nil, fault.New(fault.Corrupt, "object", "%v is no class: the order is %s", class, YOLOOrder)
+		return nil, fault.New(fault.Corrupt, "object", "%v is no class: the order is %s", class, YOLOOrder)
 	case count == 5 && !(coords[4] >= 0 && coords[4] <= 1):
 		return other("the sixth number is no score, and may be an angle")
 	case count == 6 && math.Abs(math.Hypot(coords[4], coords[5])-1) < 1e-3:
@@ -163,18 +203,14 @@ func yoloObject(l *labels, words []string) (form coordForm, values []string, err
 	case hasKeypoints(coords):
 		return other("it is a box with keypoints")
 	case count == 4 || count == 5:
-		if form = l.box(coords[0]-coords[2]/2, coords[1]-coords[3]/2, coords[0]+coords[2]/2,
-			coords[1]+coords[3]/2); count == 5 {
-			values = append(values, words[5])
-			if !l.asks(scoreColumn) {
-				l.remarks.Add(SixNumbers, words)
-			}
+		if count == 5 && !l.asks(scoreColumn) {
+			l.remarks.Add(SixNumbers, words)
 		}
-		return form, values, nil
+		return append([]string{number}, words[1:]...), nil
 	case count == 6:
 		l.remarks.Add(SevenNumbers, words)
 	}
-	return polygonForm, values, l.polygon(coords...)
+	return []string{number, "", "", "", "", "", strings.Join(words[1:], " ")}, nil
 }
 
 // hasKeypoints reports whether coordinates are a box, by its middle and size, with points in it, of x, y and perhaps 0,
@@ -204,13 +240,13 @@ func hasKeypoints(c []float64) bool {
 	return count >= 4 && count%2 == 0 && fits(2) || count >= 3 && count%3 == 0 && fits(3)
 }
 
-// kittiWords are how many words an object has, perhaps with a score behind them.
-const kittiWords = 15
+// kittiCount is how many words an object has, perhaps with a score behind them.
+const kittiCount = 15
 
 // isKITTI reports whether words are an object of KITTI: a class, 14 numbers and perhaps a score. Where the class is a
 // number, the seven numbers of the object in space are 0, as ArcGIS exports them, and no outline of YOLO is like that.
 func isKITTI(words []string) bool {
-	if len(words) != kittiWords && len(words) != kittiWords+1 {
+	if len(words) != kittiCount && len(words) != kittiCount+1 {
 		return false
 	}
 	rest, err := numbers(words[1:])
@@ -218,16 +254,15 @@ func isKITTI(words []string) bool {
 	return err == nil && (countNumbers(words[:1]) == 0 || !slices.ContainsFunc(rest[7:14], inSpace))
 }
 
-func beginsKITTI(words []string, headed bool) bool { return !headed && isKITTI(words) }
+func beginsKITTI(head []byte) bool {
+	words, headed := firstWords(head)
+	return !headed && isKITTI(words)
+}
 
-// kittiObject reads the box of class, three numbers, x0, y0, x1, y1, the object in space, and perhaps a score.
-func kittiObject(l *labels, words []string) (coordForm, []string, error) {
+// kittiWords returns class, three numbers, x0, y0, x1, y1, the object in space, and perhaps a score.
+func kittiWords(_ *labels, words []string) ([]string, error) {
 	if !isKITTI(words) {
-		return noForm, nil, fault.New(fault.Corrupt, "object", "it is no class and 14 numbers")
+		return nil, fault.New(fault.Corrupt, "object", "it is no class and 14 numbers")
 	}
-	box, err := numbers(words[4:8])
-	if err != nil {
-		return noForm, nil, err
-	}
-	return l.box(box[0], box[1], box[2], box[3]), append(words[:1:1], words[kittiWords:]...), nil
+	return words, nil
 }

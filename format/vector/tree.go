@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,29 @@ import (
 // attributes of XML. What lies around an object, before or behind it, may name its image.
 type tree struct {
 	*labels
+	places
+	add    func(ctx context.Context, of record) error
+	member func(ctx context.Context, d *json.Decoder, key string) error // reads a member of the outermost object; or nil
+	text   *textguard.Parts                                             // of JSON, or nil
+	path   []string
+	inside int    // how deep the object lies in whose elements the path is; -1: in none
+	image  uint32 // of objects
+
+	held  [][][]byte // what objects that wait have in places.in
+	first int        // number in held of the first object around which the member places.drops is
+	lists int        // how many elements around objects of an image have objects that count
+	size  int        // bytes of the object
+	owed  int64      // bytes of objects that wait, not charged yet
+
+	count   int      // objects
+	known   bool     // a place of coordinates is there
+	empty   bool     // a list of objects is empty, or null
+	seen    []string // the first members, for errors
+	skipped json.RawMessage
+}
+
+// places says where a tree has objects, and what they have.
+type places struct {
 	objects  [][]string // the paths of objects
 	ends     bool       // paths are ends of paths, as in XML
 	in, out  []spot     // places below an object, and around objects
@@ -28,26 +52,8 @@ type tree struct {
 	waits    bool       // objects are added at the end of that element
 	keyed    bool       // the image is the name of a member whose path is shared
 	numbered bool       // paths have numbers of elements
-	outlines []string   // places whose texts are points or coordinates, each in an element
+	spaced   []string   // places whose texts are points or coordinates, each in an element
 	drops    []string   // the path of the member that is true where the objects beside it do not count
-	first    int        // number in held of the first object around which that member is
-	lists    int        // how many elements around objects of an image have objects that count
-	byNumber bool       // a list of objects may be an object, whose members are numbered
-	add      func(ctx context.Context, of record) error
-	around   func() error     // declares the image that objects share
-	text     *textguard.Parts // of JSON, or nil
-
-	path    []string
-	within  bool       // an object, whose depth is inside
-	inside  int        // likewise
-	held    [][][]byte // what objects that wait have in places
-	size    int        // bytes of the object
-	owed    int64      // bytes of objects that wait, not charged yet
-	count   int        // objects
-	known   bool       // a place of coordinates is there
-	empty   bool       // a list of objects is empty, or null
-	seen    []string   // the first members, for errors
-	skipped json.RawMessage
 }
 
 // spot is a place by its path, and what is there: nil for nothing.
@@ -74,14 +80,28 @@ func begins(path, other []string) (n int) {
 	return n
 }
 
-// newTree returns the tree of the places that Options.Box names.
-func (l *labels) newTree(ends bool) *tree {
-	t := &tree{labels: l, ends: ends}
+// newTree returns the tree of the places that Options.Box names, or of the format.
+func (l *labels) newTree(isXML bool) *tree {
+	t := &tree{labels: l, inside: -1, places: places{ends: isXML}}
+	l.inJSON = !isXML
+	switch t.add = t.object; {
+	case l.form != nil:
+		t.placeBox()
+	case l.format.name != "":
+		t.placeFormat()
+	}
+	return t
+}
+
+// placeBox sets the places that Options.Box and the columns name.
+func (t *tree) placeBox() {
+	l := t.labels
 	l.form = l.form.withHoles()
 	box, values := l.form.names(), slices.Concat(l.o.Columns, l.o.WhereColumns, []string{l.o.Column})
 	object := pathOf(box[0])
 	isName := func(name string) bool { return slices.Contains(values, name) && strings.HasSuffix(name, anyMember) }
-	for i, name := range append(box, l.o.columns()...) {
+	all := append(box, l.o.columns()...)
+	for i, name := range all {
 		if isName(name) {
 			continue
 		}
@@ -90,21 +110,19 @@ func (l *labels) newTree(ends bool) *tree {
 		}
 	}
 	t.objects = [][]string{object}
-	for _, name := range append(box, l.o.columns()...) {
+	for _, name := range all {
 		path := pathOf(name)
 		n := begins(path, object)
-		if isName(name) && len(path) <= len(object) && follows(path, object) {
+		switch {
+		case isName(name) && len(path) <= len(object) && follows(path, object):
 			t.in = append(t.in, spot{name: name, key: len(path)})
 			continue
-		}
-		if n == len(object) {
+		case n == len(object):
 			t.in = append(t.in, spot{name: name, path: path[n:]})
 			t.numbered = t.numbered || slices.ContainsFunc(path[n:], isNumber)
 			continue
-		}
-		if path[len(path)-1] == anyMember { // the name of a member
-			t.keyed, t.shared = true, path
-			path = nil
+		case path[len(path)-1] == anyMember: // the name of a member
+			t.keyed, t.shared, path = true, path, nil
 		}
 		if t.out = append(t.out, spot{name: name, path: path}); n > len(t.shared) {
 			t.shared = path[:n]
@@ -112,52 +130,48 @@ func (l *labels) newTree(ends bool) *tree {
 	}
 	t.waits = len(t.out) > 0
 	if l.form.kind.roles[0] == "outline" {
-		t.outlines = box[:1]
+		t.spaced = box[:1]
 	}
-	t.around = func() error {
-		name, err := l.imageOf(l.o.Image, t.of)
-		if err != nil || l.o.OneImage { // objects say what lacks
-			return nil //nolint:nilerr // likewise
-		}
-		_, err = l.declare(name, name, 0, 0)
-		return err
-	}
-	t.add = func(ctx context.Context, of record) error {
-		if !slices.ContainsFunc(box, func(name string) bool { return textAt(of, name) != "" }) {
-			l.remarks.Add(NoBox, "object ", t.count)
-			return nil
-		}
-		return l.record(ctx, of)
-	}
-	return t
 }
 
-// treeOf returns the tree of a named format, in XML or JSON.
-func (l *labels) treeOf(f *named, isXML bool) *tree {
-	t := &tree{labels: l, ends: isXML, waits: f.shared != "", byNumber: f.shared != ""}
-	l.inJSON = !isXML
+// use sets the format of a file, whose members show it. The first one counts.
+func (t *tree) use(f *format) {
+	if t.format.name == "" {
+		t.format = f
+		t.placeFormat()
+	}
+}
+
+// placeFormat sets the places of a named format.
+func (t *tree) placeFormat() {
+	f := t.format
 	class, _, _ := strings.Cut(f.class, " ")
 	if class != "" {
-		l.classIs(class)
+		t.classIs(class)
 	}
 	for _, objects := range strings.Fields(f.objects) {
 		t.objects = append(t.objects, pathOf(objects))
 	}
-	t.in = spots(t.in, class, f.values, strings.Fields(f.class))
 	for _, form := range f.forms {
 		for _, name := range form.names() {
-			t.in = spots(t.in, name, "", []string{name})
+			t.in = spots(t.in, name, name)
 		}
 		if form.kind.roles[0] == "outline" {
-			t.outlines = append(t.outlines, form.places[0].name)
+			t.spaced = append(t.spaced, form.places[0].name)
 		}
 	}
-	for _, column := range l.values {
-		if column.optional = true; column.column != "" && column.column != class { // an object may lack members
-			t.in = spots(t.in, column.column, f.values, []string{column.column})
+	for _, name := range strings.Fields(f.shape + " " + f.percent + " " + f.values) {
+		t.in = spots(t.in, name, name)
+	}
+	if f.values == "" {
+		t.in = spots(t.in, class, strings.Fields(f.class)...)
+		for _, column := range t.values {
+			if column.optional = true; column.column != "" && column.column != class { // an object may lack members
+				t.in = spots(t.in, column.column, column.column)
+			}
 		}
 	}
-	if f.shared != "" && f.shared != "." {
+	if t.waits = f.shared != ""; t.waits && f.shared != "." {
 		t.shared = pathOf(f.shared)
 	}
 	if f.drops != "" {
@@ -165,29 +179,40 @@ func (l *labels) treeOf(f *named, isXML bool) *tree {
 		t.out = append(t.out, spot{name: f.drops, path: t.drops})
 	}
 	for i, image := range f.image {
-		t.out = spots(t.out, imagePlaces[i], "", strings.Fields(image))
+		t.out = spots(t.out, imagePlaces[i], strings.Fields(image)...)
 	}
-	number := uint32(0)
-	t.around = func() (err error) {
-		text := func(i int) string { return unquoted(textAt(t.of, imagePlaces[i])) }
-		name := text(0)
-		path := name
-		if f.path != nil {
-			path = f.path(name)
-		}
-		if name != "" || !t.waits || len(t.held) > 0 {
-			number, err = l.declare(name, path, sizeOf(text(1)), sizeOf(text(2)))
+}
+
+// object adds the objects of a record.
+func (t *tree) object(ctx context.Context, of record) error {
+	if t.form == nil {
+		return t.labels.object(ctx, of, t.image)
+	}
+	if !slices.ContainsFunc(t.form.names(), func(name string) bool { return textAt(of, name) != "" }) {
+		t.remarks.Add(NoBox, "object ", t.count)
+		return nil
+	}
+	return t.record(ctx, of)
+}
+
+// around declares the image that objects share.
+func (t *tree) around() (err error) {
+	if t.form != nil {
+		if _, wrong := t.imageOf(t.o.Image, t.of); wrong == nil && !t.o.OneImage { // objects say what lacks
+			_, err = t.declareImage(t.o.Image, t.of)
 		}
 		return err
 	}
-	t.add = func(ctx context.Context, of record) error {
-		form, err := l.choose(f, of)
-		if err == nil {
-			err = l.put(ctx, form, of, number)
-		}
-		return err
+	text := func(i int) string { return unquoted(textAt(t.of, imagePlaces[i])) }
+	name := text(0)
+	path := name
+	if t.format.path != nil {
+		path = t.format.path(name)
 	}
-	return t
+	if name != "" || !t.waits || len(t.held) > 0 {
+		t.image, err = t.declare(name, path, sizeOf(text(1)), sizeOf(text(2)))
+	}
+	return err
 }
 
 // imagePlaces are the names of the places of the image of a named format, which no file has.
@@ -204,14 +229,12 @@ func (t *tree) list(ctx context.Context, d *json.Decoder, path ...string) error 
 	return fault.WithPart(err, t.path[0]+" "+strconv.Itoa(max(0, t.count-first-1)), fault.NoOffset)
 }
 
-// spots appends the spots of a place: alternatives below a member, "" for none. A name of a member may have dots.
-func spots(to []spot, name, below string, alternatives []string) []spot {
-	for _, place := range alternatives {
+// spots appends the spots of a place, which may have alternatives. A name of a member may have dots.
+func spots(to []spot, name string, places ...string) []spot {
+	for _, place := range places {
 		for _, path := range [][]string{{place}, pathOf(place)} {
-			if below != "" {
-				path = append([]string{below}, path...)
-			}
-			if n := len(to); n == 0 || to[n-1].name != name || !slices.Equal(to[n-1].path, path) {
+			isThere := func(s spot) bool { return s.name == name && slices.Equal(s.path, path) }
+			if (len(path) > 1 || strings.IndexByte(place, '/') < 0) && !slices.ContainsFunc(to, isThere) {
 				to = append(to, spot{name: name, path: path})
 			}
 		}
@@ -229,9 +252,12 @@ func (t *tree) check() error {
 	if t.known || t.count == 0 && t.empty {
 		return nil
 	}
-	return fault.New(fault.NotFound, t.format, "no object has %s, which box names; there are %s",
+	return fault.New(fault.NotFound, t.format.name, "no object has %s, which box names; there are %s",
 		fault.Names(t.form.names()), fault.Names(t.seen))
 }
+
+// within reports whether the path is of an object, or below it.
+func (t *tree) within() bool { return t.inside >= 0 }
 
 // at reports whether the element has a path.
 func (t *tree) at(path []string) bool {
@@ -254,12 +280,12 @@ func follows(names, path []string) bool {
 
 // begin begins an element.
 func (t *tree) begin(attributes []xml.Attr) error {
-	if !t.within {
+	if !t.within() {
 		if t.areBelow() {
 			t.first = len(t.held)
 		}
 		if t.size = 0; slices.ContainsFunc(t.objects, t.at) {
-			t.within, t.inside = true, len(t.path)
+			t.inside = len(t.path)
 			t.count++
 			for i := range t.in {
 				if s := &t.in[i]; s.key == 0 {
@@ -283,12 +309,12 @@ func (t *tree) begin(attributes []xml.Attr) error {
 // here returns the next place of the element, from number i on; nil without one.
 func (t *tree) here(i int) (found *spot, next int) {
 	spots, path := t.out, t.path
-	if t.within {
+	if t.within() {
 		spots, path = t.in, t.path[t.inside:]
 	}
 	for ; i < len(spots); i++ {
-		if s := &spots[i]; len(s.path) > 0 && (t.within && len(s.path) == len(path) && follows(path, s.path) ||
-			!t.within && t.at(s.path)) {
+		if s := &spots[i]; len(s.path) > 0 && (t.within() && len(s.path) == len(path) && follows(path, s.path) ||
+			!t.within() && t.at(s.path)) {
 			return s, i + 1
 		}
 	}
@@ -297,23 +323,23 @@ func (t *tree) here(i int) (found *spot, next int) {
 
 // leaf notes the text of an element, or the value of a member.
 func (t *tree) leaf(text []byte) error {
-	if t.size += len(text) + len(t.path[len(t.path)-1]); t.ends && t.within && t.size > maxLine {
+	if t.size += len(text) + len(t.path[len(t.path)-1]); t.ends && t.within() && t.size > maxLine {
 		return fault.New(fault.Limit, "object", "over %d bytes", maxLine)
 	}
 	for s, i := t.here(0); s != nil; s, i = t.here(i) {
-		if !t.within && s.text != nil && len(t.held) > 0 {
+		if !t.within() && s.text != nil && len(t.held) > 0 {
 			return fault.New(fault.Unsupported, "image", "%q is there several times beside the objects: begin all "+
 				`places with the element around both, as in "frame/object/x1" and "frame/@number"`, s.name)
 		}
 		t.known = t.known || t.form != nil && slices.Contains(t.form.names(), s.name)
-		several := t.ends && t.within && slices.Contains(t.outlines, s.name)
+		several := t.ends && t.within() && slices.Contains(t.spaced, s.name)
 		if several && s.path[len(s.path)-1] == anyMember {
 			if err := t.isNext(s.text); err != nil {
 				return err
 			}
 		}
 		switch {
-		case !t.within || s.text == nil:
+		case !t.within() || s.text == nil:
 			s.text = append([]byte{}, text...)
 		case several:
 			s.text = append(append(s.text, ' '), text...)
@@ -337,8 +363,8 @@ func (t *tree) isNext(before []byte) error {
 
 // end ends an element.
 func (t *tree) end(ctx context.Context) error {
-	if t.within && len(t.path) == t.inside {
-		if t.within = false; !t.waits {
+	if t.within() && len(t.path) == t.inside {
+		if t.inside = -1; !t.waits {
 			return t.add(ctx, t.of)
 		}
 		const each = 24 // bytes of a slice
@@ -354,11 +380,11 @@ func (t *tree) end(ctx context.Context) error {
 		}
 		t.held = append(t.held, held)
 	}
-	if !t.within && t.areBelow() {
+	if !t.within() && t.areBelow() {
 		t.drop()
 	}
 	isRoot := len(t.path) == 0 || t.ends && len(t.path) == 1
-	if t.within || len(t.out) == 0 || !isRoot && (len(t.shared) == 0 || !t.at(t.shared)) {
+	if t.within() || len(t.out) == 0 || !isRoot && (len(t.shared) == 0 || !t.at(t.shared)) {
 		return nil
 	}
 	if err := t.around(); err != nil { // also one without objects
@@ -429,7 +455,7 @@ func (t *tree) value(ctx context.Context, d *json.Decoder) error {
 	switch t.empty = t.empty || err == nil && token == nil; {
 	case err != nil:
 		return err
-	case token == json.Delim('{') && t.byNumber && !t.within && slices.ContainsFunc(t.objects, t.at):
+	case token == json.Delim('{') && t.waits && t.form == nil && !t.within() && slices.ContainsFunc(t.objects, t.at):
 		return t.numbers(ctx, d)
 	}
 	return t.behind(ctx, d, token)
@@ -437,12 +463,7 @@ func (t *tree) value(ctx context.Context, d *json.Decoder) error {
 
 // numbers reads objects that wait, which are the members of one by their numbers.
 func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
-	type numbered struct {
-		number int
-		held   [][]byte
-	}
-	var objects []numbered
-	first := len(t.held)
+	first, objects := len(t.held), numbered{}
 	for d.More() {
 		t.text.Next()
 		key, err := d.Token()
@@ -460,21 +481,31 @@ func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
 		if err != nil {
 			return err
 		}
-		for i := first + len(objects); i < len(t.held); i++ {
-			objects = append(objects, numbered{number, t.held[i]})
+		for objects.held = t.held[first:]; len(objects.numbers) < len(objects.held); {
+			objects.numbers = append(objects.numbers, number)
 		}
 	}
-	slices.SortStableFunc(objects, func(a, b numbered) int { return a.number - b.number })
-	for i, object := range objects {
-		t.held[first+i] = object.held
-	}
+	sort.Stable(objects)
 	return expect(d, '}')
+}
+
+// numbered are objects that wait, by their numbers.
+type numbered struct {
+	numbers []int
+	held    [][][]byte
+}
+
+func (n numbered) Len() int           { return len(n.numbers) }
+func (n numbered) Less(i, k int) bool { return n.numbers[i] < n.numbers[k] }
+func (n numbered) Swap(i, k int) {
+	n.numbers[i], n.numbers[k] = n.numbers[k], n.numbers[i]
+	n.held[i], n.held[k] = n.held[k], n.held[i]
 }
 
 // leads reports whether a place may be in the element.
 func (t *tree) leads() bool {
 	spots, path := t.out, t.path
-	if t.within {
+	if t.within() {
 		spots, path = t.in, t.path[t.inside:]
 	}
 	for i := range spots {
@@ -482,7 +513,7 @@ func (t *tree) leads() bool {
 			return true
 		}
 	}
-	return !t.within && slices.ContainsFunc(t.objects, func(to []string) bool {
+	return !t.within() && slices.ContainsFunc(t.objects, func(to []string) bool {
 		return len(to) >= len(path) && follows(path, to)
 	})
 }
@@ -507,7 +538,12 @@ func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) (e
 				i := slices.IndexFunc(t.out, func(s spot) bool { return s.name == t.o.Image })
 				t.out[i].text, _ = json.Marshal(key) // no error: it is a string
 			}
-			if err = t.value(ctx, d); err != nil {
+			if t.member != nil && len(t.path) == 1 {
+				err = t.member(ctx, d, key)
+			} else {
+				err = t.value(ctx, d)
+			}
+			if err != nil {
 				return err
 			}
 			t.path = t.path[:len(t.path)-1]
@@ -581,10 +617,26 @@ func (t *tree) quoted(ctx context.Context, d *json.Decoder, token json.Token) er
 	return nil
 }
 
-// readJSON reads the objects of JSON, or of a value a line.
-func (l *labels) readJSON(ctx context.Context, r source.Reader) error {
-	l.format, l.inJSON = "JSON", true
-	t := l.newTree(false)
+// unseparated is a text of JSON with spaces in place of the separators of records (RFC 8142), which no string has.
+type unseparated struct{ io.Reader }
+
+func (u unseparated) Read(b []byte) (int, error) {
+	n, err := u.Reader.Read(b)
+	for rest := b[:n]; ; {
+		i := bytes.IndexByte(rest, recordMark)
+		if i < 0 {
+			return n, err
+		}
+		rest[i] = ' '
+		rest = rest[i:]
+	}
+}
+
+// recordMark begins a record of a JSON text sequence.
+const recordMark = '\x1e'
+
+// walkJSON reads the values of a file, one after the other.
+func (t *tree) walkJSON(ctx context.Context, r source.Reader) error {
 	t.text = newParts(ctx, r, "JSON", maxPiece)
 	d := json.NewDecoder(unseparated{t.text})
 	d.UseNumber()
@@ -592,42 +644,21 @@ func (l *labels) readJSON(ctx context.Context, r source.Reader) error {
 		t.text.Next()
 		err := t.value(ctx, d)
 		if errors.Is(err, io.EOF) && number > 0 {
-			break
+			return nil
 		}
 		if err != nil {
 			return jsonError(d, err)
 		}
 	}
-	return t.check()
 }
 
 // readTasks reads the tasks of Label Studio.
-func readTasks(ctx context.Context, r source.Reader, l *labels) error {
-	t := l.treeOf(&tasksFormat, false)
-	t.text = newParts(ctx, r, "JSON", maxPiece)
-	d := json.NewDecoder(unseparated{t.text})
-	d.UseNumber()
-	if err := t.value(ctx, d); err != nil {
-		return jsonError(d, err)
-	}
-	if !slices.Contains(t.seen, "annotations") && !slices.Contains(t.seen, "completions") {
-		return fault.New(fault.Unsupported, "JSON", "it is a list of objects with %s, and Label Studio's JSON (not "+
+func readTasks(ctx context.Context, r source.Reader, l *labels, _ []byte) error {
+	t := l.newTree(false)
+	err := t.walkJSON(ctx, r)
+	if err == nil && !slices.Contains(t.seen, "annotations") && !slices.Contains(t.seen, "completions") {
+		err = fault.New(fault.Unsupported, "JSON", "it is a list of objects with %s, and Label Studio's JSON (not "+
 			"JSON-MIN) has annotations: box says where others have their coordinates", fault.Names(t.seen))
 	}
-	return nil
-}
-
-// readXML reads the objects of XML.
-func (l *labels) readXML(ctx context.Context, r source.Reader) error {
-	l.format = "XML"
-	t := l.newTree(true)
-	if len(t.objects[0]) == 0 {
-		return fault.New(fault.Unsupported, "box", "it has %s: in XML places begin with the element of an object, as "+
-			`in "object/x1"`, fault.Names(l.form.names()))
-	}
-	t.empty = true // as far as can be told
-	if _, err := t.walkXML(ctx, r); err != nil {
-		return err
-	}
-	return t.check()
+	return err
 }

@@ -2,10 +2,7 @@ package vector
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"math"
 	"net/url"
 	"regexp"
@@ -22,12 +19,15 @@ func isVIA(member []byte) bool {
 		(has("file_attributes") || has("shape_attributes"))
 }
 
-// viaValues adds the values of a region. Its class is the first attribute that classes are called by or, without one,
-// the only one.
-func (l *labels) viaValues(attributes json.RawMessage) error {
+// classNames are what columns with the classes of objects are called, in lower case.
+const classNames = "label class class_name category category_name label_name labelname name"
+
+// attributes adds the values of an object that are members of one. If the format names no class, it is the first member
+// of an object that classes are called by or, without one, the only one.
+func (l *labels) attributes(members json.RawMessage) error {
 	if first := l.values[0]; l.o.Class && first.column == "" {
-		names, best, count, only := append(slices.Clone(classColumns), "type"), math.MaxInt, 0, ""
-		if err := eachMember(attributes, func(name string, _ json.RawMessage) {
+		names, best, count, only := strings.Fields(classNames+" type"), math.MaxInt, 0, ""
+		if err := eachMember(members, func(name string, _ json.RawMessage) {
 			if i := slices.Index(names, name); i >= 0 {
 				best = min(best, i)
 			}
@@ -40,7 +40,7 @@ func (l *labels) viaValues(attributes json.RawMessage) error {
 		} else if count == 1 {
 			l.classIs(only)
 		}
-		for first.column != "" && first.n < len(l.ends) { // regions before it have no class
+		for first.column != "" && first.n < len(l.ends) { // objects before it have no class
 			if err := first.put(nullCell, ""); err != nil {
 				return err
 			}
@@ -48,44 +48,16 @@ func (l *labels) viaValues(attributes json.RawMessage) error {
 	}
 	for i, column := range l.values {
 		column.optional = l.o.OneImage || i == 0 && l.o.Column == ""
-		if err := column.add(attributes); err != nil {
+		if err := column.add(members); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// labelMe adds a shape of LabelMe by its points, of a type, or of Supervisely, perhaps with holes.
-func labelMe(ctx context.Context, l *labels, text string, more record, _ uint32) (coordForm, error) {
-	var p [][2]float64
-	err := checkPositions([]byte(text), 2)
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &p)
-	}
-	if err != nil {
-		return noForm, fault.Wrap(fault.Corrupt, "points", err)
-	}
-	switch kind := textAt(more, "shape_type"); {
-	case kind == "rectangle" && len(p) == 2:
-		return l.box(min(p[0][0], p[1][0]), min(p[0][1], p[1][1]), max(p[0][0], p[1][0]), max(p[0][1], p[1][1])), nil
-	case kind == "circle" && len(p) == 2: // its middle, and a point of its edge
-		r := math.Hypot(p[1][0]-p[0][0], p[1][1]-p[0][1])
-		return polygonForm, l.polygon(ellipse(p[0][0], p[0][1], r, r, 0)...)
-	case kind == "mask" && len(p) == 2: // its first and its last pixel
-		return l.bitmap(ctx, textAt(more, "mask"), p[0])
-	case kind == "polygon", kind == "rectangle", kind == "": // the oldest files have no types
-	default:
-		return l.leaveOut(kind), nil
-	}
-	if err = l.polygon(flat(p)...); err == nil && textAt(more, "holes") != "" {
-		err = l.holesText(textAt(more, "holes"))
-	}
-	return polygonForm, err
-}
-
 // beginsTasks reports whether a file begins as a list of objects.
 func beginsTasks(head []byte) bool {
-	list, ok := bytes.CutPrefix(bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))), []byte("["))
+	list, ok := bytes.CutPrefix(bytes.TrimSpace(head), []byte("["))
 	return ok && bytes.HasPrefix(bytes.TrimSpace(list), []byte("{"))
 }
 
@@ -103,73 +75,19 @@ func uploaded(name string) string {
 
 var uploadMark = regexp.MustCompile(`^(/data/upload/\d+/)[0-9a-f]{8}-`)
 
-// percent adds a shape of Label Studio, whose numbers are in percent of the image. text are the points of a polygon,
-// or the first of the numbers of an ellipse or a rectangle.
-func (l *labels) percent(text string, more record, image uint32) (coordForm, error) {
-	kind := textAt(more, "type")
-	if base := strings.TrimSuffix(kind, "labels"); base == "brush" || base == "bitmask" {
-		return noForm, fault.New(fault.Unsupported, "type", "%q: export masks of brushes as PNG, and take the files "+
-			"as a field of rasters", kind)
-	} else if !slices.Contains([]string{"rectangle", "polygon", "ellipse", ""}, base) {
-		return l.leaveOut(cmp.Or(kind, "a result without a type")), nil
-	}
-	var err error
-	number := func(role string) float64 {
-		word, _ := more(role)
-		if word == "" && strings.HasSuffix(role, "rotation") {
-			return 0
-		}
-		x, wrong := parseNumber(word)
-		err = cmp.Or(err, fault.WithPart(wrong, role, fault.NoOffset))
-		return x
-	}
-	width, height, turn := number("original_width"), number("original_height"), number("image_rotation")
-	if err == nil && turn != 0 {
-		err = fault.New(fault.Unsupported, "image_rotation", "%g: the labels are of a turned image", turn)
-	}
-	l.declareSize(image, width, height)
-	right, down := width/100, height/100
-	if _, isRound := more("radiusY"); isRound || strings.IndexByte(text, '[') < 0 {
-		first, wrong := parseNumber(text)
-		x, y, angle := number("x")*right, number("y")*down, number("rotation")*math.Pi/180
-		var outline []float64
-		if isRound {
-			outline = ellipse(x, y, first*right, number("radiusY")*down, angle)
-		} else { // turned around the upper left corner
-			w, h := number("width")*right, first*down
-			if outline = turned(x, y, angle, [][2]float64{{0, 0}, {w, 0}, {w, h}, {0, h}}); angle == 0 {
-				return l.box(x, y, x+w, y+h), cmp.Or(err, wrong)
+// percent returns how many pixels a percent of the image of an object is, to the right and down.
+func (l *labels) percent(of record, image uint32) (scale [2]float64, err error) {
+	var size [3]float64
+	for i, place := range strings.Fields(l.format.percent) {
+		if word := textAt(of, place); word != "" || i < 2 {
+			if size[i], err = parseNumber(word); err != nil {
+				return scale, fault.WithPart(err, place, fault.NoOffset)
 			}
 		}
-		return polygonForm, cmp.Or(err, wrong, l.polygon(outline...))
-	}
-	points, wrong := appendNumbers(nil, text)
-	if wrong == nil && !pairs.MatchString(text) {
-		wrong = fault.New(fault.Corrupt, "points", "%s is no outline", fault.Short(text))
-	}
-	for i := range points {
-		points[i] *= []float64{right, down}[i%2]
-	}
-	return polygonForm, cmp.Or(err, wrong, l.polygon(points...))
-}
-
-// checkPositions refuses what encoding/json takes for 0: numbers that a position lacks, and null.
-func checkPositions(text []byte, depth int) error {
-	level, commas := 0, 0
-	for _, char := range text {
-		switch char {
-		case '[':
-			level, commas = level+1, 0
-		case ',':
-			commas++
-		case ']':
-			if level == depth && commas == 0 {
-				return errors.New("a position of fewer than two numbers")
-			}
-			level--
-		case 'n':
-			return errors.New("a position with null")
+		if i == 2 && size[i] != 0 {
+			return scale, fault.New(fault.Unsupported, place, "%g: the labels are of a turned image", size[i])
 		}
 	}
-	return nil
+	l.declareSize(image, size[0], size[1])
+	return [2]float64{size[0] / 100, size[1] / 100}, nil
 }

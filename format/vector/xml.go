@@ -19,12 +19,12 @@ const maxDepth = 32
 
 // beginsXML reports whether a file is XML.
 func beginsXML(head []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("<"))
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<"))
 }
 
 // readVOC reads a file of VOC. One without an object must be an annotation, and no other XML.
-func readVOC(ctx context.Context, r source.Reader, l *labels) error {
-	t := l.treeOf(&vocFormat, true)
+func readVOC(ctx context.Context, r source.Reader, l *labels, _ []byte) error {
+	t := l.newTree(true)
 	root, err := t.walkXML(ctx, r)
 	if err == nil && t.count == 0 && !strings.HasSuffix(strings.ToLower(root), "annotation") && root != "HRSC_Image" {
 		err = fault.New(fault.Unsupported, "XML", "<%s> has no <object>, and VOC XML without one is an <annotation>: "+

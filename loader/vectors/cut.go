@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -85,17 +86,17 @@ func polygonsOf(to []orb.Polygon, shape orb.Geometry) (out []orb.Polygon, other 
 	switch s := shape.(type) {
 	case nil:
 	case orb.Polygon:
-		return append(to, s), ""
+		to = append(to, s)
 	case orb.Collection:
 		for _, part := range s {
-			if to, other = polygonsOf(to, part); other != "" {
-				return nil, other
-			}
+			var kind string
+			to, kind = polygonsOf(to, part)
+			other = cmp.Or(other, kind)
 		}
 	default:
-		return nil, shape.GeoJSONType()
+		other = shape.GeoJSONType()
 	}
-	return to, ""
+	return to, other
 }
 
 // addPolygons adds a shape of polygons in pixels, cut to the window, and reports whether anything lies in it.

@@ -27,20 +27,7 @@ func polygons(ctx context.Context, o source.Opener, path string) (list []orb.Pol
 		if err != nil {
 			return nil, nil, err
 		}
-		list = appendPolygons(list, shape)
+		list, _ = polygonsOf(list, shape)
 	}
 	return list, layer.CRS, nil
-}
-
-// appendPolygons appends the polygons of a shape of package wkb.
-func appendPolygons(list []orb.Polygon, shape orb.Geometry) []orb.Polygon {
-	switch s := shape.(type) {
-	case orb.Polygon:
-		return append(list, s)
-	case orb.Collection:
-		for _, part := range s {
-			list = appendPolygons(list, part)
-		}
-	}
-	return list
 }

@@ -1,0 +1,96 @@
+package vector
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Names that columns have in formats whose columns have no names of their own.
+const (
+	classColumn = "class"
+	scoreColumn = "score" // of predictions
+)
+
+// format is a format of labels for detectors, whose shapes lie in the pixels of images: where a file has its objects,
+// and where each of them has its coordinates, its class and its values. A place is a column, or a path, see pathOf;
+// several are alternatives.
+type format struct {
+	name   string
+	begins func(head []byte) bool // reports whether a file with these first bytes has it; nil of JSON, see member
+	member string                 // of a file in JSON, with its objects
+	read   func(ctx context.Context, r source.Reader, l *labels, head []byte) error
+	shares bool // coordinates are shares of the image, and not pixels
+	many   bool // one file names the images of its objects
+
+	columns string // of a text without a header, or an array: a name for each place of forms and each value; "." for none
+	// words returns what a line has in columns.
+	words   func(l *labels, words []string) ([]string, error)
+	ordinal bool // classes are positions in a list of names that is elsewhere
+
+	objects string
+	class   string    // its column has the name of the first place; "": values has it, if any
+	forms   []*form   // the first outline that an object has in full counts, or the first box: see choose
+	shape   string    // says which of them it is, by form.shapes, "" of formats that do not say it
+	pixels  string    // shapes that are refused, because they are masks of pixels
+	percent string    // the places of the width, the height and the turn of the image, in percent of which an object is
+	values  string    // the member of an object that has its values; "": the object itself
+	image   [3]string // the name, the width and the height of the image
+	lacks   string    // what is wrong with an object without coordinates; "": it has no shape
+
+	// shared is the member around the objects of an image, "." for the elements of a list; "": a file is of one image.
+	shared string
+	drops  string                   // the member around objects that is true where they do not count; "": all count
+	path   func(name string) string // of an image by its name in the file; nil: they are equal
+}
+
+// labelFormats are the formats that are no JSON; formats.go sets them before main runs.
+var labelFormats []*format
+
+// nothing is the form of an object without a shape.
+var nothing = &form{kind: &shapeKind{}}
+
+// choose returns the form of an object: an outline, if it has one and boxes are not asked for. Where objects say what
+// they are, the first form of these shapes counts.
+func (l *labels) choose(of record) (*form, error) {
+	f := l.format
+	name := ""
+	if f.shape != "" {
+		name = unquoted(textAt(of, f.shape))
+	}
+	shape := strings.TrimSuffix(name, "labels") // of Label Studio
+	var box, outline *form
+	known, found := false, f.lacks == ""
+	for _, form := range f.forms {
+		fits := form.fits(shape)
+		known, found = known || fits && form.shapes != nil, found || textAt(of, form.places[0].name) != ""
+		switch isBox := form.kind.text == nil && len(form.kind.roles) == 4; {
+		case !fits || !form.all(of):
+		case form.shapes != nil:
+			return form, nil
+		case isBox && box == nil:
+			box = form
+		case !isBox && outline == nil:
+			outline = form
+		}
+	}
+	switch {
+	case box != nil && (l.o.Boxes || outline == nil):
+		return box, nil
+	case outline != nil:
+		return outline, nil
+	case slices.Contains(strings.Fields(f.pixels), shape):
+		return nil, fault.New(fault.Unsupported, f.shape, "%q: export masks of brushes as PNG, and take the files as a "+
+			"field of rasters", name)
+	case shape != "" && !known && found:
+		l.leaveOut(name)
+	case f.lacks != "":
+		return nil, fault.New(fault.Unsupported, "object", "%s", f.lacks)
+	case !l.table: // a line without coordinates is of an image without shapes
+		l.leaveOut("an object without coordinates")
+	}
+	return nothing, nil
+}

@@ -1,0 +1,166 @@
+package vector
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/format/tables/parquet"
+	"github.com/chaski-eo/chaski/internal/literal"
+)
+
+// header are the columns of a text by their names, and those that Options.Names makes of them.
+type header struct {
+	at      map[string]int
+	made    map[string]madeColumn
+	words   []string          // of a line
+	record  record            // of it
+	comma   rune              // between them; 0 for blanks
+	members map[string]string // of an object in a cell of the line, by "COLUMN/NAME"
+}
+
+// columns returns columns that have these names, and numbers.
+func columns(names []string) *header {
+	h := &header{at: map[string]int{}, made: map[string]madeColumn{}}
+	h.record = h.word
+	h.name(names)
+	return h
+}
+
+// madeColumn is a part of the values of a column.
+type madeColumn struct {
+	from  string
+	whole *regexp.Regexp
+	group int
+}
+
+// toEnd ends the number of a column that has the rest of the line.
+const toEnd = "+"
+
+// isNumber reports whether the name of a column is its number.
+func isNumber(name string) bool {
+	name = strings.TrimSuffix(name, toEnd)
+	return name != "" && strings.Trim(name, "0123456789") == ""
+}
+
+// newHeader returns the columns of a header, or of none, which then have numbers.
+func newHeader(o *Options, names []string) (*header, error) {
+	h := columns(names)
+	o.headed = true
+	for from, rest := range o.Names {
+		if names != nil && !slices.Contains(names, from) && !isNumber(from) {
+			return nil, fault.New(fault.NotFound, "names", "no column %q; there are %s", from, fault.Names(names))
+		}
+		text, parts := "^", []string{}
+		for more := true; more; {
+			var before, name string
+			before, name, rest, more = column.CutName(rest)
+			if text += regexp.QuoteMeta(before); more {
+				text, parts = text+"(.+)", append(parts, name)
+			}
+		}
+		whole, err := regexp.Compile(text + "$")
+		if err != nil {
+			return nil, fmt.Errorf("vector: names of %q: %w", from, err)
+		}
+		for i, name := range parts {
+			h.made[name] = madeColumn{from, whole, i + 1}
+		}
+	}
+	return h, nil
+}
+
+// name gives the columns names.
+func (h *header) name(names []string) {
+	for i, name := range slices.Backward(names) {
+		h.at[name] = i
+	}
+}
+
+// find returns the number of a column by its name or, without such a name, by its number.
+func (h *header) find(name string) (int, bool) {
+	if i, ok := h.at[name]; ok {
+		return i, true
+	}
+	number := strings.TrimSuffix(name, toEnd)
+	i, err := strconv.Atoi(number)
+	return i, err == nil && isNumber(name) && i < parquet.MaxColumns
+}
+
+// of returns the record of a line, until the next one.
+func (h *header) of(words []string) record {
+	h.words = words
+	return h.record
+}
+
+// word returns what the line has in a column.
+func (h *header) word(name string) (string, bool) {
+	made, isMade := h.made[name]
+	if isMade {
+		name = made.from
+	}
+	i, ok := h.find(name)
+	if !ok || i >= len(h.words) {
+		text, ok := h.members[name]
+		return text, ok
+	}
+	word := strings.TrimSpace(h.words[i])
+	if _, named := h.at[name]; !named && strings.HasSuffix(name, toEnd) {
+		word = strings.TrimSpace(strings.Join(h.words[i:], string(cmp.Or(h.comma, ' '))))
+	}
+	if !isMade {
+		return asJSON(word), true
+	}
+	parts := made.whole.FindStringSubmatch(word)
+	if parts == nil {
+		return "", false
+	}
+	return parts[made.group], true
+}
+
+// open reads the members of an object of JSON in a cell of the line, of which place is one.
+func (h *header) open(place string) error {
+	column, _, _ := strings.Cut(place, "/")
+	text, _ := h.word(column)
+	h.members = map[string]string{}
+	err := eachMember(json.RawMessage(text), func(name string, value json.RawMessage) {
+		h.members[column+"/"+name] = string(value)
+	})
+	if err != nil {
+		return fault.New(fault.Corrupt, column, "%v", err)
+	}
+	return nil
+}
+
+// asJSON returns a list or dict that Python wrote as JSON, and other texts as they are.
+func asJSON(text string) string {
+	if (strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{")) && strings.ContainsAny(text, "'(") {
+		if made, ok := literal.JSON(text); ok {
+			return string(made)
+		}
+	}
+	return text
+}
+
+// check refuses columns that a line does not have.
+func (h *header) check(names []string, head []string) error {
+	for _, name := range names {
+		if made, ok := h.made[name]; ok {
+			name = made.from
+		}
+		if i, ok := h.find(name); !ok || i >= len(head) {
+			return fault.New(fault.NotFound, "line 1", "no column %q; there are %s, or the numbers from 0 to %d", name,
+				fault.Names(head), len(head)-1)
+		}
+	}
+	return nil
+}
+
+// isValue reports whether a word is a number.
+func isValue(word string) bool { _, err := parseNumber(strings.TrimSpace(word)); return err == nil }
