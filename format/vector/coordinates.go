@@ -118,10 +118,19 @@ func (c *coordinateText) items(item func()) {
 	}
 }
 
+// isOfNumber reports whether numbers have a character.
+func isOfNumber(char byte) bool {
+	switch char {
+	case '+', '-', '.', 'e', 'E':
+		return true
+	}
+	return char >= '0' && char <= '9'
+}
+
 // number reads a number.
 func (c *coordinateText) number() float64 {
 	start := c.pos
-	for c.pos < len(c.text) && bytes.IndexByte([]byte("+-.0123456789eE"), c.text[c.pos]) >= 0 {
+	for c.pos < len(c.text) && isOfNumber(c.text[c.pos]) {
 		c.pos++
 	}
 	x, err := strconv.ParseFloat(string(c.text[start:c.pos]), 64)

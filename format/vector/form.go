@@ -282,9 +282,8 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 		l.scratch.found = append(l.scratch.found, value)
 	}
 	for i := range count {
-		at := func(k int) string { return l.scratch.found[k].of(i) }
 		if l.o.Keep != nil && !l.o.Keep(func(name string) (string, bool) {
-			text := at(len(l.values) + slices.Index(l.o.WhereColumns, name))
+			text := l.scratch.found[len(l.values)+slices.Index(l.o.WhereColumns, name)].of(i)
 			return unquoted(text), text != "" && text != "null"
 		}) {
 			continue
@@ -296,13 +295,17 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 				return err
 			}
 		}
-		switch {
+		switch percent := scale != [2]float64{1, 1}; {
 		case texts != nil:
 			form, err = f.kind.text(ctx, l, unquoted(texts[i]), further(f, l.scratch.found[rest:], i), number)
-			scaled(l.coords[from:], []string{"x", "y"}, scale)
+			if percent {
+				scaled(l.coords[from:], []string{"x", "y"}, scale)
+			}
 		case len(l.scratch.coords) > 0:
 			v := l.scratch.coords[i*n:][:n]
-			scaled(v, f.kind.roles, scale)
+			if percent {
+				scaled(v, f.kind.roles, scale)
+			}
 			form, err = f.kind.add(l, v)
 		}
 		if err != nil {
@@ -311,7 +314,7 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 		if !l.o.OneImage {
 			l.images = append(l.images, number)
 		}
-		if err = l.addValues(of, at); err == nil {
+		if err = l.addValues(of, i); err == nil {
 			err = l.end(ctx, form)
 		}
 		if err != nil {
@@ -324,9 +327,6 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 // scaled scales coordinates by what they are, to the right and down.
 func scaled(v []float64, roles []string, scale [2]float64) {
 	for k := range v {
-		if scale == [2]float64{1, 1} {
-			return
-		}
 		role := roles[k%len(roles)]
 		if axis := strings.IndexByte("xwyh", role[len(role)-1]); axis >= 0 { // angles have none
 			v[k] *= scale[axis/2]
@@ -334,20 +334,20 @@ func scaled(v []float64, roles []string, scale [2]float64) {
 	}
 }
 
-// addValues adds the values of an object, which are members of one in some formats. at returns what it has in a column.
-func (l *labels) addValues(of record, at func(k int) string) (err error) {
+// addValues adds the values of object i of a record, which are members of one in some formats.
+func (l *labels) addValues(of record, i int) (err error) {
 	if l.format.values != "" {
 		if members := textAt(of, l.format.values); members != "" {
 			return l.attributes(json.RawMessage(members))
 		}
 	}
 	for k, column := range l.values {
-		switch {
+		switch text := l.scratch.found[k].of(i); {
 		case err != nil || column.column == "":
 		case l.inJSON && !(l.word && k == 0):
-			err = column.addJSON(json.RawMessage(at(k)))
+			err = column.addJSON(json.RawMessage(text))
 		default:
-			err = column.addWord(at(k))
+			err = column.addWord(text)
 		}
 	}
 	return err
@@ -387,7 +387,7 @@ func (l *labels) coordinates(ctx context.Context, f *form, of record) (texts []s
 		switch {
 		case text == "" || text == "null" || text == "[]":
 			return nil, 0, nil
-		case !deep.MatchString(text):
+		case text[0] != '[' || !deep.MatchString(text):
 			return []string{text}, 1, nil
 		}
 		texts, err = l.elements(ctx, text)
@@ -397,9 +397,8 @@ func (l *labels) coordinates(ctx context.Context, f *form, of record) (texts []s
 		}
 		return texts, len(texts), err
 	}
-	var from []int
-	read := l.scratch.numbers[:0]
-	even := true // all places have the coordinates of as many objects
+	from, read := l.scratch.ends[:0], l.scratch.numbers[:0] // of each place
+	even := true                                            // all places have the coordinates of as many objects
 	for i, place := range f.places {
 		from = append(from, len(read))
 		text := textAt(of, place.name)
@@ -415,7 +414,7 @@ func (l *labels) coordinates(ctx context.Context, f *form, of record) (texts []s
 		}
 		even = even && here == count*len(place.at)
 	}
-	l.scratch.numbers = read
+	l.scratch.ends, l.scratch.numbers = from, read
 	width := len(f.kind.roles)
 	if len(read) > 0 && !even {
 		return nil, 0, fault.New(fault.Corrupt, "box", "it has %d of %d coordinates, which are %s in %s", len(read),
@@ -511,11 +510,11 @@ func appendNumbers(to []float64, text string) ([]float64, error) {
 func (l *labels) outlineText(text string, more record, image uint32) (form coordForm, err error) {
 	from := len(l.rings)
 	switch {
-	case isGeometry.MatchString(text):
+	case strings.HasPrefix(text, "{") && isGeometry.MatchString(text):
 		form, err = l.geometry(text)
 	case strings.HasPrefix(text, "{"):
 		form, err = l.mask(json.RawMessage(text), image)
-	case namedPoints.MatchString(text):
+	case strings.HasPrefix(text, "[") && namedPoints.MatchString(text):
 		var points []struct{ X, Y json.Number }
 		if err = json.Unmarshal([]byte(text), &points); err == nil {
 			form, err = polygonForm, l.namedPoints(points)

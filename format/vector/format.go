@@ -63,12 +63,9 @@ func (l *labels) choose(of record) (*form, error) {
 	}
 	shape := strings.TrimSuffix(name, "labels") // of Label Studio
 	var box, outline *form
-	known, found := false, f.lacks == ""
 	for _, form := range f.forms {
-		fits := form.fits(shape)
-		known, found = known || fits && form.shapes != nil, found || textAt(of, form.places[0].name) != ""
 		switch isBox := form.kind.text == nil && len(form.kind.roles) == 4; {
-		case !fits || !form.all(of):
+		case !form.fits(shape) || !form.all(of):
 		case form.shapes != nil:
 			return form, nil
 		case isBox && box == nil:
@@ -77,6 +74,8 @@ func (l *labels) choose(of record) (*form, error) {
 			outline = form
 		}
 	}
+	others := func(form *form) bool { return form.shapes != nil && form.fits(shape) }
+	begun := func(form *form) bool { return textAt(of, form.places[0].name) != "" }
 	switch {
 	case box != nil && (l.o.Boxes || outline == nil):
 		return box, nil
@@ -85,7 +84,7 @@ func (l *labels) choose(of record) (*form, error) {
 	case slices.Contains(strings.Fields(f.pixels), shape):
 		return nil, fault.New(fault.Unsupported, f.shape, "%q: export masks of brushes as PNG, and take the files as a "+
 			"field of rasters", name)
-	case shape != "" && !known && found:
+	case shape != "" && !slices.ContainsFunc(f.forms, others) && (f.lacks == "" || slices.ContainsFunc(f.forms, begun)):
 		l.leaveOut(name)
 	case f.lacks != "":
 		return nil, fault.New(fault.Unsupported, "object", "%s", f.lacks)

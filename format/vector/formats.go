@@ -19,7 +19,7 @@ var textFormats = []*format{&vocFormat, &tasksFormat, &csvFormat, {
 }, {
 	name: "YOLO's text", begins: beginsYOLO, read: readWords, shares: true,
 	columns: "class cx cy w h score outline", words: yoloWords, ordinal: true,
-	forms: []*form{entry("cx cy w h", "cx cy w h"), entry("outline", "outline")},
+	forms: []*form{entry("outline", "outline"), entry("cx cy w h", "cx cy w h")},
 }, {
 	name: "KITTI's text", begins: beginsKITTI, read: readWords,
 	columns: "class . . . x0 y0 x1 y1 . . . . . . . score", words: kittiWords,

@@ -18,7 +18,7 @@ import (
 // header are the columns of a text by their names, and those that Options.Names makes of them.
 type header struct {
 	at      map[string]int
-	made    map[string]madeColumn
+	made    map[string]*madeColumn
 	words   []string          // of a line
 	record  record            // of it
 	comma   rune              // between them; 0 for blanks
@@ -27,7 +27,7 @@ type header struct {
 
 // columns returns columns that have these names, and numbers.
 func columns(names []string) *header {
-	h := &header{at: map[string]int{}, made: map[string]madeColumn{}}
+	h := &header{at: map[string]int{}, made: map[string]*madeColumn{}}
 	h.record = h.word
 	h.name(names)
 	return h
@@ -70,7 +70,7 @@ func newHeader(o *Options, names []string) (*header, error) {
 			return nil, fmt.Errorf("vector: names of %q: %w", from, err)
 		}
 		for i, name := range parts {
-			h.made[name] = madeColumn{from, whole, i + 1}
+			h.made[name] = &madeColumn{from, whole, i + 1}
 		}
 	}
 	return h, nil
@@ -83,14 +83,15 @@ func (h *header) name(names []string) {
 	}
 }
 
-// find returns the number of a column by its name or, without such a name, by its number.
-func (h *header) find(name string) (int, bool) {
-	if i, ok := h.at[name]; ok {
-		return i, true
+// find returns the number of a column by its name or, without such a name, by its number; rest reports whether the
+// column has the rest of the line.
+func (h *header) find(name string) (i int, rest, ok bool) {
+	if i, ok = h.at[name]; ok {
+		return i, false, true
 	}
-	number := strings.TrimSuffix(name, toEnd)
+	number, rest := strings.CutSuffix(name, toEnd)
 	i, err := strconv.Atoi(number)
-	return i, err == nil && isNumber(name) && i < parquet.MaxColumns
+	return i, rest, err == nil && isNumber(name) && i < parquet.MaxColumns
 }
 
 // of returns the record of a line, until the next one.
@@ -101,20 +102,20 @@ func (h *header) of(words []string) record {
 
 // word returns what the line has in a column.
 func (h *header) word(name string) (string, bool) {
-	made, isMade := h.made[name]
-	if isMade {
+	made := h.made[name]
+	if made != nil {
 		name = made.from
 	}
-	i, ok := h.find(name)
+	i, rest, ok := h.find(name)
 	if !ok || i >= len(h.words) {
 		text, ok := h.members[name]
 		return text, ok
 	}
 	word := strings.TrimSpace(h.words[i])
-	if _, named := h.at[name]; !named && strings.HasSuffix(name, toEnd) {
+	if rest {
 		word = strings.TrimSpace(strings.Join(h.words[i:], string(cmp.Or(h.comma, ' '))))
 	}
-	if !isMade {
+	if made == nil {
 		return asJSON(word), true
 	}
 	parts := made.whole.FindStringSubmatch(word)
@@ -154,7 +155,7 @@ func (h *header) check(names []string, head []string) error {
 		if made, ok := h.made[name]; ok {
 			name = made.from
 		}
-		if i, ok := h.find(name); !ok || i >= len(head) {
+		if i, _, ok := h.find(name); !ok || i >= len(head) {
 			return fault.New(fault.NotFound, "line 1", "no column %q; there are %s, or the numbers from 0 to %d", name,
 				fault.Names(head), len(head)-1)
 		}

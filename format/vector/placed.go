@@ -120,7 +120,7 @@ func (l *labels) readLines(ctx context.Context, r source.Reader, head []byte) er
 	}
 	h.comma = comma
 	headed := slices.ContainsFunc(names, func(name string) bool {
-		return !isNumber(name) && h.made[name].from == ""
+		return !isNumber(name) && h.made[name] == nil
 	})
 	open := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, toEnd) })
 	width := 0 // of the first line

@@ -80,10 +80,13 @@ func readWords(ctx context.Context, r source.Reader, l *labels, _ []byte) error 
 			return nil
 		}
 		words, err := l.format.words(l, words)
-		if err == nil {
-			err = l.object(ctx, header.of(words), 0)
+		switch forms := l.format.forms; {
+		case err != nil:
+			return err
+		case len(forms) == 1:
+			return l.put(ctx, forms[0], header.of(words), 0)
 		}
-		return err
+		return l.object(ctx, header.of(words), 0)
 	})
 }
 
@@ -166,7 +169,7 @@ func dotaWords(_ *labels, words []string) ([]string, error) {
 				"object is difficult, as 0, 1 or 2 do", fault.Short(last))
 		}
 	}
-	return append(words[:8:8], strings.Join(class, " "), difficult), nil
+	return append(words[:8], strings.Join(class, " "), difficult), nil
 }
 
 // beginsYOLO reports whether an object is numbers alone; the readers of DOTA and KITTI take others.
@@ -182,7 +185,10 @@ const YOLOOrder = "class, x and y of the middle, width and height, or class and 
 // yoloWords returns class, x and y of the middle, width and height, and perhaps a score; or class and, behind empty
 // words, the vertices of an outline, which may be an oriented box.
 func yoloWords(l *labels, words []string) ([]string, error) {
-	list, err := numbers(words)
+	list, err := numbers(words[:1])
+	if len(words) != 5 && err == nil { // the numbers of a box are looked at when it is added
+		list, err = numbers(words)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +197,7 @@ func yoloWords(l *labels, words []string) ([]string, error) {
 	}
 	class, coords := list[0], list[1:]
 	number := strconv.FormatFloat(class, 'f', -1, 64)
-	switch count := len(coords); {
+	switch count := len(words) - 1; {
 	case count == 0:
 		return nil, l.polygon()
 	case class != math.Trunc(class):
@@ -200,17 +206,18 @@ func yoloWords(l *labels, words []string) ([]string, error) {
 		return other("the sixth number is no score, and may be an angle")
 	case count == 6 && math.Abs(math.Hypot(coords[4], coords[5])-1) < 1e-3:
 		return other("the last two numbers may be a cosine and a sine")
-	case hasKeypoints(coords):
+	case count > 5 && hasKeypoints(coords):
 		return other("it is a box with keypoints")
 	case count == 4 || count == 5:
 		if count == 5 && !l.asks(scoreColumn) {
 			l.remarks.Add(SixNumbers, words)
 		}
-		return append([]string{number}, words[1:]...), nil
+		words[0] = number
+		return words, nil
 	case count == 6:
 		l.remarks.Add(SevenNumbers, words)
 	}
-	return []string{number, "", "", "", "", "", strings.Join(words[1:], " ")}, nil
+	return append(words[:0], number, "", "", "", "", "", strings.Join(words[1:], " ")), nil
 }
 
 // hasKeypoints reports whether coordinates are a box, by its middle and size, with points in it, of x, y and perhaps 0,
