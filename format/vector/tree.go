@@ -368,13 +368,13 @@ func (t *tree) end(ctx context.Context) error {
 			return t.add(ctx, t.of)
 		}
 		const each = 24 // bytes of a slice
-		if t.owed += int64(t.size + each*(len(t.in)+1)); t.owed >= chargeStep {
+		if t.owed += int64(t.size + each*(len(t.in)+2)); t.owed >= chargeStep {
 			if err := t.o.Grow(ctx, t.owed); err != nil {
 				return err
 			}
 			t.owed = 0
 		}
-		var held [][]byte
+		held := make([][]byte, 0, len(t.in))
 		for _, s := range t.in {
 			held = append(held, s.text)
 		}
