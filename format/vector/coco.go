@@ -8,10 +8,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 // coco is a file of COCO's JSON that is read: lists of objects, or one object.
@@ -21,16 +19,12 @@ type coco struct {
 	named      bool              // the first column is the name of the category
 }
 
-func newCOCO(o *Options, text *textguard.Parts) *coco {
-	l := newLabels(o, &cocoFormat)
-	c := &coco{categories: map[string]string{}, tree: l.newTree(false)}
-	c.named, c.add, c.text = l.values[0].column == cocoFormat.class, c.object, text
-	l.word = c.named
-	for _, column := range l.values {
-		column.optional = o.OneImage
-	}
-	for _, name := range strings.Fields("id name file_name width height image_id category_id") {
-		c.in = spots(c.in, name, name)
+func newCOCO(t *tree) *coco {
+	t.use(&cocoFormat)
+	c := &coco{tree: t, categories: map[string]string{}, named: t.values[0].column == cocoFormat.class}
+	t.add, t.word = c.object, c.named
+	for _, column := range t.values {
+		column.optional = t.o.OneImage
 	}
 	return c
 }

@@ -290,7 +290,7 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 		}
 		form, from, n := noForm, len(l.coords), len(f.kind.roles)
 		scale := [2]float64{1, 1}
-		if l.format.percent != "" && f != nothing {
+		if l.format.percent && f != nothing {
 			if scale, err = l.percent(of, number); err != nil {
 				return err
 			}

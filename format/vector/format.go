@@ -36,7 +36,8 @@ type format struct {
 	forms   []*form   // the first outline that an object has in full counts, or the first box: see choose
 	shape   string    // says which of them it is, by form.shapes, "" of formats that do not say it
 	pixels  string    // shapes that are refused, because they are masks of pixels
-	percent string    // the places of the width, the height and the turn of the image, in percent of which an object is
+	percent bool      // coordinates are in percent of the image, whose size the object has at percentPlaces
+	more    string    // places of an object that are looked at, too
 	values  string    // the member of an object that has its values; "": the object itself
 	image   [3]string // the name, the width and the height of the image
 	lacks   string    // what is wrong with an object without coordinates; "": it has no shape
@@ -46,6 +47,9 @@ type format struct {
 	drops  string                   // the member around objects that is true where they do not count; "": all count
 	path   func(name string) string // of an image by its name in the file; nil: they are equal
 }
+
+// percentPlaces are the places of the width, the height and the turn of an image.
+const percentPlaces = "original_width original_height image_rotation"
 
 // labelFormats are the formats that are no JSON; formats.go sets them before main runs.
 var labelFormats []*format

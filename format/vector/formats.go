@@ -50,8 +50,9 @@ var vocFormat = format{
 
 // cocoFormat is JSON of COCO, and of SODA, whose lists refer to each other: see coco.
 var cocoFormat = format{
-	name:    "COCO's JSON",
+	name: "COCO's JSON", many: true,
 	objects: "images annotations categories",
+	more:    "id name file_name width height image_id category_id",
 	class:   "category",
 	forms:   []*form{entry("x y w h", "bbox"), entry("outline", "segmentation"), entry("outline", "poly")},
 }
@@ -128,7 +129,8 @@ var tasksFormat = format{
 	class:   "label value/rectanglelabels value/polygonlabels value/ellipselabels value/labels",
 	shape:   "type",
 	pixels:  "brush bitmask",
-	percent: "original_width original_height image_rotation",
+	more:    percentPlaces,
+	percent: true,
 	forms: []*form{
 		entry("outline", "value/points", "polygon", ""),
 		entry("cx cy rx ry degrees?", "value/x value/y value/radiusX value/radiusY value/rotation", "ellipse", ""),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,7 +53,7 @@ type feature struct {
 	Properties json.RawMessage `json:"properties"`
 }
 
-// collection is a feature collection that is read.
+// collection is a file of JSON that is read: features of GeoJSON, or objects of another format.
 type collection struct {
 	textShapes
 	o     *Options
@@ -61,21 +62,16 @@ type collection struct {
 	crs   *crs.CRS
 	kind  string
 	text  *textguard.Parts
-	cells *cells
-	more  []*cells // of Options.Columns
-	paths *cells   // of images
-	coco  *coco    // nil for a file that has no member of COCO
-	other *tree    // of the objects of another format, see jsonFormats; without a name for none
-	first feature  // of a file of a feature a line
-	begun bool     // see begin
+	paths *cells  // of images
+	other *tree   // has the values of columns, and the objects of another format; that has no name if there is none
+	coco  *coco   // nil if other is not of COCO
+	first feature // of a file of a feature a line
+	begun bool    // see begin
 }
 
 // openText opens a file of JSON: GeoJSON, COCO, or one of jsonFormats.
 func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
-	c := &collection{textShapes: textShapes{r: r}, o: o, cells: newCells(o.Column), paths: newCells(o.Image)}
-	for _, column := range o.Columns {
-		c.more = append(c.more, newCells(column))
-	}
+	c := &collection{textShapes: textShapes{r: r}, o: o, paths: newCells(o.Image)}
 	c.text = newParts(ctx, r, "JSON", maxPiece)
 	c.other = newLabels(o, &format{}).newTree(false)
 	c.other.text, c.other.member = c.text, c.member
@@ -90,19 +86,16 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	if err := c.read(ctx, decoder); err != nil {
 		return nil, jsonError(decoder, err)
 	}
-	f := c.other.format
-	switch hasOwn := c.begun && c.isGeoJSON() || c.coco != nil && len(c.coco.paths) > 0; {
-	case f.name == "" || hasOwn:
+	switch f := c.other.format; {
+	case f.name == "" || c.begun && c.isGeoJSON():
+		return c.layer(r.Size())
 	case !f.many && !o.OneImage:
 		return nil, fault.New(fault.Unsupported, "JSON", "%s is of one image: name the files by a "+
 			`pattern, such as "labels/{id}.json"`, f.name)
-	default:
-		return c.other.layer(r.Size())
-	}
-	if !c.isGeoJSON() {
+	case c.coco != nil:
 		return c.coco.layer(r.Size())
 	}
-	return c.layer(r.Size())
+	return c.other.layer(r.Size())
 }
 
 // layer returns the layer of the features. size is the size of the file in bytes.
@@ -113,15 +106,8 @@ func (c *collection) layer(size int64) (layer *Layer, err error) {
 			return nil, err
 		}
 	}
-	if layer.Values, err = c.cells.values(); err != nil {
+	if err = c.other.setColumns(layer); err != nil {
 		return nil, err
-	}
-	for _, column := range c.more {
-		values, err := column.values()
-		if err != nil {
-			return nil, err
-		}
-		layer.Columns = append(layer.Columns, values)
 	}
 	paths, err := c.paths.values()
 	if err != nil {
@@ -179,13 +165,12 @@ func (c *collection) member(ctx context.Context, d *json.Decoder, key string) (e
 			c.text.Limit = maxPiece
 		}
 		return err
-	case "images", "annotations", "categories":
-		if c.coco == nil {
-			c.coco = newCOCO(c.o, c.text)
-		}
-		return c.coco.list(ctx, d, key)
 	}
-	t, known := c.other, c.isGeoJSON() || c.coco != nil // which have members of any name
+	t := c.other
+	if t.format.name == "" && slices.Contains(strings.Fields(cocoFormat.objects), key) {
+		c.coco = newCOCO(t)
+	}
+	known := c.isGeoJSON() || c.coco != nil // which have members of any name
 	if f := jsonFormat(key); f != nil && !known {
 		t.use(f)
 	}
@@ -343,7 +328,7 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 		c.data = data
 	}
 	c.boxes, c.ends = append(c.boxes, bounds), append(c.ends, int64(len(c.data)))
-	for _, column := range append(c.more, c.cells, c.paths) {
+	for _, column := range append(c.other.values, c.paths) {
 		if err := column.add(f.Properties); err != nil {
 			return err
 		}

@@ -342,6 +342,21 @@ func runs(height float64, lengths []float64) orb.Geometry {
 	return parts
 }
 
+// setColumns sets the values of a layer.
+func (l *labels) setColumns(out *Layer) (err error) {
+	out.Columns = make([]*Values, len(l.o.Columns))
+	for i, column := range l.values {
+		to := &out.Values
+		if i > 0 {
+			to = &out.Columns[i-1]
+		}
+		if *to, err = column.values(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // layer returns the layer of the objects. size is the size of the file in bytes.
 func (l *labels) layer(size int64) (*Layer, error) {
 	if l.o.Image != "" && l.o.imageForm == "" && !l.table {
@@ -361,16 +376,8 @@ func (l *labels) layer(size int64) (*Layer, error) {
 	if l.format.shares {
 		out.Space = Shares
 	}
-	for i, column := range l.values {
-		values, err := column.values()
-		if err != nil {
-			return nil, err
-		}
-		if i == 0 {
-			out.Values = values
-		} else {
-			out.Columns = append(out.Columns, values)
-		}
+	if err := l.setColumns(out); err != nil {
+		return nil, err
 	}
 	out.Ordinal = out.Ordinal || l.o.Numbered && out.Values != nil && out.Values.Ints != nil
 	if l.ordinal && out.Values.Floats != nil {

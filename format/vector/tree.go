@@ -160,7 +160,7 @@ func (t *tree) placeFormat() {
 			t.spaced = append(t.spaced, form.places[0].name)
 		}
 	}
-	for _, name := range strings.Fields(f.shape + " " + f.percent + " " + f.values) {
+	for _, name := range strings.Fields(f.shape + " " + f.more + " " + f.values) {
 		t.in = spots(t.in, name, name)
 	}
 	if f.values == "" {
@@ -209,7 +209,7 @@ func (t *tree) around() (err error) {
 	if t.format.path != nil {
 		path = t.format.path(name)
 	}
-	if name != "" || !t.waits || len(t.held) > 0 {
+	if name != "" || !t.format.many || len(t.held) > 0 {
 		t.image, err = t.declare(name, path, sizeOf(text(1)), sizeOf(text(2)))
 	}
 	return err

@@ -78,7 +78,7 @@ var uploadMark = regexp.MustCompile(`^(/data/upload/\d+/)[0-9a-f]{8}-`)
 // percent returns how many pixels a percent of the image of an object is, to the right and down.
 func (l *labels) percent(of record, image uint32) (scale [2]float64, err error) {
 	var size [3]float64
-	for i, place := range strings.Fields(l.format.percent) {
+	for i, place := range strings.Fields(percentPlaces) {
 		if word := textAt(of, place); word != "" || i < 2 {
 			if size[i], err = parseNumber(word); err != nil {
 				return scale, fault.WithPart(err, place, fault.NoOffset)
