@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 // coco is a file of COCO's JSON that is read: lists of objects, or one object.
@@ -19,12 +20,12 @@ type coco struct {
 	named      bool              // the first column is the name of the category
 }
 
-func newCOCO(t *tree) *coco {
-	t.use(&cocoFormat)
+func newCOCO(o *Options, text *textguard.Parts) *coco {
+	t := newLabels(o, &cocoFormat).newTree(false)
 	c := &coco{tree: t, categories: map[string]string{}, named: t.values[0].column == cocoFormat.class}
-	t.add, t.word = c.object, c.named
+	t.add, t.word, t.text = c.object, c.named, text
 	for _, column := range t.values {
-		column.optional = t.o.OneImage
+		column.optional = o.OneImage
 	}
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -63,15 +62,16 @@ type collection struct {
 	kind  string
 	text  *textguard.Parts
 	paths *cells  // of images
-	other *tree   // has the values of columns, and the objects of another format; that has no name if there is none
-	coco  *coco   // nil if other is not of COCO
+	own   *labels // has the values of features
+	coco  *coco   // nil for a file that has no member of COCO
+	other *tree   // of the objects of another format, see jsonFormats; that has no name if there is none
 	first feature // of a file of a feature a line
 	begun bool    // see begin
 }
 
 // openText opens a file of JSON: GeoJSON, COCO, or one of jsonFormats.
 func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
-	c := &collection{textShapes: textShapes{r: r}, o: o, paths: newCells(o.Image)}
+	c := &collection{textShapes: textShapes{r: r}, o: o, paths: newCells(o.Image), own: newLabels(o, &format{})}
 	c.text = newParts(ctx, r, "JSON", maxPiece)
 	c.other = newLabels(o, &format{}).newTree(false)
 	c.other.text, c.other.member = c.text, c.member
@@ -86,14 +86,14 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 	if err := c.read(ctx, decoder); err != nil {
 		return nil, jsonError(decoder, err)
 	}
-	switch f := c.other.format; {
-	case f.name == "" || c.begun && c.isGeoJSON():
+	switch f, noOther := c.other.format, c.other.format.name == ""; {
+	case c.isGeoJSON() && (c.begun || noOther):
 		return c.layer(r.Size())
+	case c.coco != nil && (len(c.coco.paths) > 0 || noOther):
+		return c.coco.layer(r.Size())
 	case !f.many && !o.OneImage:
 		return nil, fault.New(fault.Unsupported, "JSON", "%s is of one image: name the files by a "+
 			`pattern, such as "labels/{id}.json"`, f.name)
-	case c.coco != nil:
-		return c.coco.layer(r.Size())
 	}
 	return c.other.layer(r.Size())
 }
@@ -106,7 +106,7 @@ func (c *collection) layer(size int64) (layer *Layer, err error) {
 			return nil, err
 		}
 	}
-	if err = c.other.setColumns(layer); err != nil {
+	if err = c.own.setColumns(layer); err != nil {
 		return nil, err
 	}
 	paths, err := c.paths.values()
@@ -165,12 +165,13 @@ func (c *collection) member(ctx context.Context, d *json.Decoder, key string) (e
 			c.text.Limit = maxPiece
 		}
 		return err
+	case "images", "annotations", "categories":
+		if c.coco == nil {
+			c.coco = newCOCO(c.o, c.text)
+		}
+		return c.coco.list(ctx, d, key)
 	}
-	t := c.other
-	if t.format.name == "" && slices.Contains(strings.Fields(cocoFormat.objects), key) {
-		c.coco = newCOCO(t)
-	}
-	known := c.isGeoJSON() || c.coco != nil // which have members of any name
+	t, known := c.other, c.isGeoJSON() || c.coco != nil // which have members of any name
 	if f := jsonFormat(key); f != nil && !known {
 		t.use(f)
 	}
@@ -328,7 +329,7 @@ func (c *collection) add(ctx context.Context, f *feature) error {
 		c.data = data
 	}
 	c.boxes, c.ends = append(c.boxes, bounds), append(c.ends, int64(len(c.data)))
-	for _, column := range append(c.other.values, c.paths) {
+	for _, column := range append(c.own.values, c.paths) {
 		if err := column.add(f.Properties); err != nil {
 			return err
 		}

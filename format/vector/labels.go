@@ -437,9 +437,14 @@ const (
 	maxLine  = 1 << 20
 )
 
+// byteMark is the byte order mark, which some texts begin with.
+var byteMark = []byte("\xef\xbb\xbf")
+
 // newParts returns the text of a file, without its byte order mark.
 func newParts(ctx context.Context, r source.Reader, name string, limit int64) *textguard.Parts {
-	unmarked := io.MultiReader(skipMark(source.Sequential(ctx, r))...)
+	text, head := source.Sequential(ctx, r), make([]byte, len(byteMark))
+	n, _ := io.ReadFull(text, head) // the parser meets the error again
+	unmarked := io.MultiReader(bytes.NewReader(bytes.TrimPrefix(head[:n], byteMark)), text)
 	return textguard.NewParts(ctx, unmarked, name, "one part", limit)
 }
 
@@ -465,17 +470,6 @@ func parseNumber(word string) (float64, error) {
 		return 0, fault.New(fault.Corrupt, "number", "%q is not a number", fault.Short(word))
 	}
 	return x, nil
-}
-
-// byteMark is the byte order mark, which some texts begin with.
-var byteMark = []byte("\xef\xbb\xbf")
-
-// skipMark returns the readers of a text without its byte order mark.
-func skipMark(r io.Reader) []io.Reader {
-	head := make([]byte, 3)
-	// The error is left out, since the decoder meets it again.
-	size, _ := io.ReadFull(r, head)
-	return []io.Reader{bytes.NewReader(bytes.TrimPrefix(head[:size], byteMark)), r}
 }
 
 // expect reads a delimiter.

@@ -52,21 +52,27 @@ func (v *field) openFiles(ctx context.Context, t *rows.Table, column int, o reso
 	return budget.Grow(ctx, keptBytes)
 }
 
+// openRow opens the file of a row, which is nil if it has none, or an empty one.
+func (f *shapeFiles) openRow(ctx context.Context, row int64) (_ source.Reader, path string, err error) {
+	value, err := f.table.Fields[f.column].Value(ctx, row)
+	if err != nil || value.Null {
+		return nil, "", err
+	}
+	path = string(value.Text)
+	reader, err := f.opener.Open(ctx, path)
+	if err == nil && reader.Size() == 0 { // no objects, as SpaceNet has it
+		return nil, path, reader.Close()
+	}
+	return reader, path, fault.WithFile(err, path)
+}
+
 // fileOf returns the file of a row, or nil if it has none. A file that has changed is read again.
 func (v *field) fileOf(ctx context.Context, row int64) (*file, error) {
-	value, err := v.each.table.Fields[v.each.column].Value(ctx, row)
-	if err != nil || value.Null {
+	reader, path, err := v.each.openRow(ctx, row)
+	if err != nil || reader == nil {
 		return nil, err
 	}
-	path := string(value.Text)
-	reader, err := v.each.opener.Open(ctx, path)
-	if err != nil {
-		return nil, fault.WithFile(err, path)
-	}
 	defer func() { _ = reader.Close() }() // it is only read
-	if reader.Size() == 0 {               // no objects, as SpaceNet has it
-		return nil, nil
-	}
 	key := version{path: path, etag: source.ETag(reader), size: reader.Size()}
 	if timed, ok := reader.(source.Timed); ok {
 		key.mtime = timed.ModTime().UnixNano()

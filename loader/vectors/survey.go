@@ -90,22 +90,14 @@ func (v *field) survey(ctx context.Context) (*survey, error) {
 	all := &survey{more: make([]columnSurvey, len(v.Columns))}
 	files := v.each
 	look := func(ctx context.Context, row int64) error {
-		value, err := files.table.Fields[files.column].Value(ctx, row)
-		if err != nil || value.Null {
-			return err
-		}
-		path := string(value.Text)
-		reader, err := files.opener.Open(ctx, path)
-		if fault.KindOf(err) != 0 {
+		reader, path, err := files.openRow(ctx, row)
+		if fault.KindOf(err) != 0 && path != "" {
 			return nil // the sample is bad when it is read
 		}
-		if err != nil {
-			return fault.WithFile(err, path)
+		if err != nil || reader == nil {
+			return err
 		}
 		defer func() { _ = reader.Close() }() // it is only read
-		if reader.Size() == 0 {
-			return nil
-		}
 		layer, _, err := v.read(ctx, reader, path)
 		if err == nil {
 			err = all.add(layer)
