@@ -164,10 +164,7 @@ func (l *labels) charge(ctx context.Context) error {
 }
 
 // leaveOut counts an object that is no outline.
-func (l *labels) leaveOut(what string) coordForm {
-	l.remarks.Add(NoOutline, what)
-	return noForm
-}
+func (l *labels) leaveOut(what string) { l.remarks.Add(NoOutline, what) }
 
 // asks reports whether a column is one of those that are read.
 func (l *labels) asks(name string) bool {
@@ -461,6 +458,18 @@ func isText(head []byte) bool {
 		head = head[size:]
 	}
 	return true
+}
+
+// numbers returns the numbers that words are.
+func numbers(words []string) ([]float64, error) {
+	list := make([]float64, len(words))
+	for i, word := range words {
+		var err error
+		if list[i], err = parseNumber(word); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // parseNumber returns the number that a word is. It must be finite.

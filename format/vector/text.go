@@ -104,18 +104,6 @@ func (f *format) fixed() (h *header, values []string) {
 	return columns(names), values
 }
 
-// numbers returns the numbers that words are.
-func numbers(words []string) ([]float64, error) {
-	list := make([]float64, len(words))
-	for i, word := range words {
-		var err error
-		if list[i], err = parseNumber(word); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
 // firstWords returns the words of the first line of objects of a text, behind the lines that begin DOTA's files. headed
 // reports whether there were such lines.
 func firstWords(head []byte) (words []string, headed bool) {

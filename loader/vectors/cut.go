@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -78,25 +77,6 @@ func (v *field) addMore(c *shapes.Cut, columns []*vector.Values, row int) {
 		}
 		c.More[i] = binary.LittleEndian.AppendUint32(c.More[i], math.Float32bits(float32(x)))
 	}
-}
-
-// polygonsOf appends the polygons of a shape. other is the name of the first type in it that is not a
-// polygon.
-func polygonsOf(to []orb.Polygon, shape orb.Geometry) (out []orb.Polygon, other string) {
-	switch s := shape.(type) {
-	case nil:
-	case orb.Polygon:
-		to = append(to, s)
-	case orb.Collection:
-		for _, part := range s {
-			var kind string
-			to, kind = polygonsOf(to, part)
-			other = cmp.Or(other, kind)
-		}
-	default:
-		other = shape.GeoJSONType()
-	}
-	return to, other
 }
 
 // addPolygons adds a shape of polygons in pixels, cut to the window, and reports whether anything lies in it.

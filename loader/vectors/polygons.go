@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -30,4 +31,23 @@ func polygons(ctx context.Context, o source.Opener, path string) (list []orb.Pol
 		list, _ = polygonsOf(list, shape)
 	}
 	return list, layer.CRS, nil
+}
+
+// polygonsOf appends the polygons of a shape. other is the name of the first type in it that is not a
+// polygon.
+func polygonsOf(to []orb.Polygon, shape orb.Geometry) (out []orb.Polygon, other string) {
+	switch s := shape.(type) {
+	case nil:
+	case orb.Polygon:
+		to = append(to, s)
+	case orb.Collection:
+		for _, part := range s {
+			var kind string
+			to, kind = polygonsOf(to, part)
+			other = cmp.Or(other, kind)
+		}
+	default:
+		other = shape.GeoJSONType()
+	}
+	return to, other
 }
