@@ -26,8 +26,8 @@ func beginsCSV(head []byte) bool {
 	return comma != 0 && len(words) > 0 && !headed && countNumbers(words) == 0 && !beginsXML(head) && !isKITTI(words)
 }
 
-// columnsOf finds the columns of a table by its header line: the format then has their names, and the forms of which the
-// table has all columns.
+// columnsOf finds the columns of a table by its header line: the format then has their names, and the forms whose
+// columns are all there.
 func (l *labels) columnsOf(head []string) (*header, error) {
 	for i := range head {
 		head[i] = strings.TrimSpace(head[i])
@@ -60,8 +60,8 @@ func (l *labels) columnsOf(head []string) (*header, error) {
 	if f.shape = first(f.shape); f.shape == "" {
 		i := slices.IndexFunc(f.forms, func(form *form) bool { return form.all(isThere) })
 		if i < 0 {
-			return missing(`of a box, such as "xmin", "ymin", "xmax" and "ymax", nor of an outline or a mask of runs: ` +
-				"box says where they lie")
+			return missing(`of a box, such as "xmin", "ymin", "xmax" and "ymax", nor of an outline or a mask of ` +
+				"runs: box says where they lie")
 		}
 		one := *f.forms[i]
 		one.places = slices.Clone(one.places)

@@ -71,7 +71,8 @@ var shapeKinds = []shapeKind{
 			return addSized(l, v)
 		}
 		w, h := v[2], v[3]
-		return polygonForm, l.polygon(turned(v[0], v[1], radians(v[4]), [][2]float64{{0, 0}, {w, 0}, {w, h}, {0, h}})...)
+		corners := [][2]float64{{0, 0}, {w, 0}, {w, h}, {0, h}}
+		return polygonForm, l.polygon(turned(v[0], v[1], radians(v[4]), corners)...)
 	}),
 	numberKind("cx cy w h", func(l *labels, v []float64) (coordForm, error) {
 		return l.box(v[0]-v[2]/2, v[1]-v[3]/2, v[0]+v[2]/2, v[1]+v[3]/2), nil
@@ -102,6 +103,10 @@ var shapeKinds = []shapeKind{
 		return l.wkt(text, false)
 	}),
 	{roles: strings.Fields("bitmap origin"), text: bitmapText},
+	textKind("brush", func(_ *labels, text string, _ record, _ uint32) (coordForm, error) {
+		return noForm, fault.New(fault.Unsupported, "type", "%q: export masks of brushes as PNG, and take the files "+
+			"as a field of rasters", text)
+	}),
 }
 
 // formsAre says which kinds there are, for errors.
@@ -290,7 +295,7 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 		}
 		form, from, n := noForm, len(l.coords), len(f.kind.roles)
 		scale := [2]float64{1, 1}
-		if l.format.percent && f != nothing {
+		if l.format.unit == inPercent && f != nothing {
 			if scale, err = l.percent(of, number); err != nil {
 				return err
 			}

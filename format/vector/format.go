@@ -23,10 +23,11 @@ type format struct {
 	begins func(head []byte) bool // reports whether a file with these first bytes has it; nil of JSON, see member
 	member string                 // of a file in JSON, with its objects
 	read   func(ctx context.Context, r source.Reader, l *labels, head []byte) error
-	shares bool // coordinates are shares of the image, and not pixels
+	unit   unit // of coordinates
 	many   bool // one file names the images of its objects
 
-	columns string // of a text without a header, or an array: a name for each place of forms and each value; "." for none
+	// columns are the names of places of forms and of values in a text without a header or an array, "." for none.
+	columns string
 	// words returns what a line has in columns.
 	words   func(l *labels, words []string) ([]string, error)
 	ordinal bool // classes are positions in a list of names that is elsewhere
@@ -35,8 +36,6 @@ type format struct {
 	class   string    // its column has the name of the first place; "": values has it, if any
 	forms   []*form   // the first outline that an object has in full counts, or the first box: see choose
 	shape   string    // says which of them it is, by form.shapes, "" of formats that do not say it
-	pixels  string    // shapes that are refused, because they are masks of pixels
-	percent bool      // coordinates are in percent of the image, whose size the object has at percentPlaces
 	more    string    // places of an object that are looked at, too
 	values  string    // the member of an object that has its values; "": the object itself
 	image   [3]string // the name, the width and the height of the image
@@ -48,7 +47,15 @@ type format struct {
 	path   func(name string) string // of an image by its name in the file; nil: they are equal
 }
 
-// percentPlaces are the places of the width, the height and the turn of an image.
+// unit is in what coordinates are measured.
+type unit uint8
+
+const (
+	inPixels  unit = iota
+	inShares       // of the image
+	inPercent      // of the image, whose width, height and turn the object has at percentPlaces
+)
+
 const percentPlaces = "original_width original_height image_rotation"
 
 // labelFormats are the formats that are no JSON; formats.go sets them before main runs.
@@ -85,9 +92,6 @@ func (l *labels) choose(of record) (*form, error) {
 		return box, nil
 	case outline != nil:
 		return outline, nil
-	case slices.Contains(strings.Fields(f.pixels), shape):
-		return nil, fault.New(fault.Unsupported, f.shape, "%q: export masks of brushes as PNG, and take the files as a "+
-			"field of rasters", name)
 	case shape != "" && !slices.ContainsFunc(f.forms, others) && (f.lacks == "" || slices.ContainsFunc(f.forms, begun)):
 		l.leaveOut(name)
 	case f.lacks != "":

@@ -17,7 +17,7 @@ var textFormats = []*format{&vocFormat, &tasksFormat, &csvFormat, {
 	columns: "x1 y1 x2 y2 x3 y3 x4 y4 class difficult", words: dotaWords,
 	forms: []*form{entry("x1 y1 x2 y2 x3 y3 x4 y4", "x1 y1 x2 y2 x3 y3 x4 y4")},
 }, {
-	name: "YOLO's text", begins: beginsYOLO, read: readWords, shares: true,
+	name: "YOLO's text", begins: beginsYOLO, read: readWords, unit: inShares,
 	columns: "class cx cy w h score outline", words: yoloWords, ordinal: true,
 	forms: []*form{entry("outline", "outline"), entry("cx cy w h", "cx cy w h")},
 }, {
@@ -128,10 +128,10 @@ var tasksFormat = format{
 	objects: "annotations/result completions/result",
 	class:   "label value/rectanglelabels value/polygonlabels value/ellipselabels value/labels",
 	shape:   "type",
-	pixels:  "brush bitmask",
 	more:    percentPlaces,
-	percent: true,
+	unit:    inPercent,
 	forms: []*form{
+		entry("brush", "type", "brush", "bitmask"),
 		entry("outline", "value/points", "polygon", ""),
 		entry("cx cy rx ry degrees?", "value/x value/y value/radiusX value/radiusY value/rotation", "ellipse", ""),
 		entry("x y w h degrees?", "value/x value/y value/width value/height value/rotation", "rectangle", ""),

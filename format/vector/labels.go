@@ -370,7 +370,7 @@ func (l *labels) layer(size int64) (*Layer, error) {
 		}
 	}
 	out := &Layer{Space: Pixels, Remarks: l.remarks, Ordinal: l.ordinal, shapes: l.shapeList, n: len(l.ends)}
-	if l.format.shares {
+	if l.format.unit == inShares {
 		out.Space = Shares
 	}
 	if err := l.setColumns(out); err != nil {

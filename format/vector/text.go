@@ -142,8 +142,8 @@ func beginsDOTA(head []byte) bool {
 	return headed || count == 8 && len(words) >= 9 || count == 10 && len(words) == 10
 }
 
-// dotaWords returns x1 y1 x2 y2 x3 y3 x4 y4 class difficult. A class may be of several words, and the last number may be
-// missing.
+// dotaWords returns x1 y1 x2 y2 x3 y3 x4 y4 class difficult. A class may be of several words, and the last number may
+// be missing.
 func dotaWords(_ *labels, words []string) ([]string, error) {
 	if len(words) < 9 {
 		return nil, fault.New(fault.Corrupt, "object", "%d words, where 8 coordinates, a class and "+
@@ -153,8 +153,8 @@ func dotaWords(_ *labels, words []string) ([]string, error) {
 	if last := class[len(class)-1]; len(class) > 1 && countNumbers(class[len(class)-1:]) == 1 {
 		class, difficult = class[:len(class)-1], last
 		if !slices.Contains([]string{"0", "1", "2"}, last) {
-			return nil, fault.New(fault.Corrupt, "object", "%q behind the class may be a part of it, or say whether the "+
-				"object is difficult, as 0, 1 or 2 do", fault.Short(last))
+			return nil, fault.New(fault.Corrupt, "object", "%q behind the class may be a part of it, or say whether "+
+				"the object is difficult, as 0, 1 or 2 do", fault.Short(last))
 		}
 	}
 	return append(words[:8], strings.Join(class, " "), difficult), nil

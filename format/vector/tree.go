@@ -2,6 +2,7 @@ package vector
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -9,11 +10,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -23,9 +24,10 @@ import (
 type tree struct {
 	*labels
 	places
-	add    func(ctx context.Context, of record) error
-	member func(ctx context.Context, d *json.Decoder, key string) error // reads a member of the outermost object; or nil
-	text   *textguard.Parts                                             // of JSON, or nil
+	add func(ctx context.Context, of record) error
+	// member reads a member of the outermost object; nil: value does.
+	member func(ctx context.Context, d *json.Decoder, key string) error
+	text   *textguard.Parts // of JSON, or nil
 	path   []string
 	inside int    // how deep the object lies in whose elements the path is; -1: in none
 	image  uint32 // of objects
@@ -463,7 +465,7 @@ func (t *tree) value(ctx context.Context, d *json.Decoder) error {
 
 // numbers reads objects that wait, which are the members of one by their numbers.
 func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
-	first, objects := len(t.held), numbered{}
+	first, numbers := len(t.held), []int(nil) // of objects
 	for d.More() {
 		t.text.Next()
 		key, err := d.Token()
@@ -481,25 +483,14 @@ func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
 		if err != nil {
 			return err
 		}
-		for objects.held = t.held[first:]; len(objects.numbers) < len(objects.held); {
-			objects.numbers = append(objects.numbers, number)
+		for first+len(numbers) < len(t.held) {
+			numbers = append(numbers, number)
 		}
 	}
-	sort.Stable(objects)
+	order := num.Range[int](0, len(numbers))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(numbers[a], numbers[b]) })
+	copy(t.held[first:], num.Pick(t.held[first:], order))
 	return expect(d, '}')
-}
-
-// numbered are objects that wait, by their numbers.
-type numbered struct {
-	numbers []int
-	held    [][][]byte
-}
-
-func (n numbered) Len() int           { return len(n.numbers) }
-func (n numbered) Less(i, k int) bool { return n.numbers[i] < n.numbers[k] }
-func (n numbered) Swap(i, k int) {
-	n.numbers[i], n.numbers[k] = n.numbers[k], n.numbers[i]
-	n.held[i], n.held[k] = n.held[k], n.held[i]
 }
 
 // leads reports whether a place may be in the element.
