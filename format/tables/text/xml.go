@@ -17,9 +17,8 @@ import (
 
 // Bounds of XML, which is held as a whole.
 const (
-	maxXML      = 64 << 20 // bytes of a file
-	maxElements = 32       // elements inside each other
-	xmlMemory   = 16       // bytes of memory for each byte of a file: of an element "<a/>" they are some 60
+	maxXML    = 64 << 20 // bytes of a file
+	xmlMemory = 16       // bytes of memory for each byte of a file: of an element "<a/>" they are some 60
 )
 
 // isXML reports whether a text begins an element.
@@ -45,44 +44,35 @@ func jsonOf(ctx context.Context, text io.Reader, size int64, member string) ([]b
 	if err := budget.Grow(ctx, xmlMemory*size); err != nil {
 		return nil, err
 	}
-	file := textguard.NewParts(ctx, text, "XML", "a tag", maxRecord)
-	decoder := xml.NewDecoder(file)
-	decoder.CharsetReader = textguard.Latin
 	var open []*element
+	var out []byte
 	path := strings.Split(strings.ReplaceAll(member, "[]", ""), ".")
-	for {
-		file.Next()
-		token, err := decoder.RawToken()
-		if err != nil {
-			return nil, textguard.XMLError(decoder, err)
-		}
-		switch token := token.(type) {
-		case xml.StartElement:
-			if len(open) == maxElements {
-				return nil, fault.At(fault.Limit, "element", decoder.InputOffset(), "over %d in each other",
-					maxElements)
-			}
-			made := &element{name: token.Name.Local}
-			for _, a := range token.Attr {
+	err := textguard.NewParts(ctx, text, "XML", "a tag", maxRecord).Elements(
+		func(name string, attributes []xml.Attr) error {
+			made := &element{name: name}
+			for _, a := range attributes {
 				made.add("@"+a.Name.Local, scalar([]byte(a.Value)))
 			}
 			open = append(open, made)
-		case xml.CharData:
-			if len(open) > 0 {
-				open[len(open)-1].text = append(open[len(open)-1].text, token...)
-			}
-		case xml.EndElement:
-			if len(open) == 0 || open[len(open)-1].name != token.Name.Local {
-				return nil, fault.At(fault.Corrupt, "element", decoder.InputOffset(), "</%s> ends no element",
-					fault.Short(token.Name.Local))
-			}
+			return nil
+		},
+		func(text []byte) error {
+			open[len(open)-1].text = append(open[len(open)-1].text, text...)
+			return nil
+		},
+		func() (more bool, err error) {
 			ended := open[len(open)-1]
 			if open = open[:len(open)-1]; len(open) == 0 {
-				return slices.Concat([]byte("["), ended.json(0, path), []byte("]")), nil
+				out = slices.Concat([]byte("["), ended.json(0, path), []byte("]"))
+				return false, nil
 			}
 			open[len(open)-1].add(ended.name, ended.json(len(open), path))
-		}
+			return true, nil
+		})
+	if err == nil && out == nil {
+		err = fault.Wrap(fault.Corrupt, "XML", io.EOF)
 	}
+	return out, err
 }
 
 // add adds a value to the members.
