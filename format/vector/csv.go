@@ -42,10 +42,7 @@ func (l *labels) columnsOf(head []string) (*header, error) {
 	}
 	first := func(places string) string {
 		for _, place := range strings.Fields(places) {
-			column, member, nested := strings.Cut(place, "/")
-			if name, ok := lower[column]; ok && nested {
-				return name + "/" + member
-			} else if ok {
+			if name, ok := lower[place]; ok {
 				return name
 			}
 		}
@@ -56,8 +53,10 @@ func (l *labels) columnsOf(head []string) (*header, error) {
 	}
 	f := *l.format
 	f.forms = slices.Clone(f.forms)
-	isThere := func(name string) (string, bool) { name = first(name); return name, name != "" }
-	if f.shape = first(f.shape); f.shape == "" {
+	isThere := func(name string) (string, bool) { name, ok := lower[name]; return name, ok }
+	if column, _, _ := strings.Cut(f.shape, "/"); lower[column] == column { // the columns of shapes are in it
+		f.forms = slices.DeleteFunc(f.forms, func(form *form) bool { return form.shapes == nil })
+	} else {
 		i := slices.IndexFunc(f.forms, func(form *form) bool { return form.all(isThere) })
 		if i < 0 {
 			return missing(`of a box, such as "xmin", "ymin", "xmax" and "ymax", nor of an outline or a mask of ` +
@@ -68,9 +67,7 @@ func (l *labels) columnsOf(head []string) (*header, error) {
 		for i := range one.places {
 			one.places[i].name = first(one.places[i].name)
 		}
-		f.forms = []*form{&one}
-	} else {
-		f.forms = slices.DeleteFunc(f.forms, func(form *form) bool { return form.shapes == nil })
+		f.forms, f.shape = []*form{&one}, ""
 	}
 	form := f.forms[0]
 	if f.image[0], l.table = cmp.Or(l.o.imageForm, l.o.Image, first(f.image[0])), true; f.image[0] == "" &&
