@@ -527,9 +527,8 @@ func (l *labels) outlineText(text string, more record, image uint32) (form coord
 	case strings.HasPrefix(text, "["):
 		form, err = l.outlines(text)
 	default:
-		var points []float64
-		if points, err = appendNumbers(nil, text); err == nil {
-			form, err = polygonForm, l.polygon(points...)
+		if l.scratch.numbers, err = appendNumbers(l.scratch.numbers[:0], text); err == nil {
+			form, err = polygonForm, l.polygon(l.scratch.numbers...)
 		}
 	}
 	holes := textAt(more, "holes")

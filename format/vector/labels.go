@@ -50,8 +50,8 @@ const imageHeight = 0
 
 // labels reads the objects of a file.
 type labels struct {
-	*shapeList
-	*imageList
+	shapeList
+	imageList
 	o       *Options
 	format  *format
 	values  []*cells // of Options.Column, or of the class if there is none, and of Options.Columns
@@ -96,7 +96,7 @@ type scratch struct {
 }
 
 func newLabels(o *Options, f *format) *labels {
-	l := &labels{o: o, format: f, shapeList: &shapeList{}, imageList: &imageList{ids: map[string]uint32{}}}
+	l := &labels{o: o, format: f, imageList: imageList{ids: map[string]uint32{}}}
 	for i, column := range append([]string{o.Column}, o.Columns...) {
 		l.values = append(l.values, newCells(column))
 		l.values[i].truths = i > 0
@@ -369,7 +369,8 @@ func (l *labels) layer(size int64) (*Layer, error) {
 			l.remarks.Add(NoImage)
 		}
 	}
-	out := &Layer{Space: Pixels, Remarks: l.remarks, Ordinal: l.ordinal, shapes: l.shapeList, n: len(l.ends)}
+	list := l.shapeList // the rest of l is not needed any more
+	out := &Layer{Space: Pixels, Remarks: l.remarks, Ordinal: l.ordinal, shapes: &list, n: len(l.ends)}
 	if l.format.unit == inShares {
 		out.Space = Shares
 	}

@@ -47,13 +47,13 @@ func eachLine(ctx context.Context, r source.Reader, comma rune, width int,
 	for number := 0; ; number++ {
 		text.Next()
 		words, err := next()
-		var parse *csv.ParseError
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.As(err, &parse):
-			return fault.Wrap(fault.Corrupt, "line "+strconv.Itoa(parse.Line), parse.Err)
 		case err != nil:
+			if parse, ok := errors.AsType[*csv.ParseError](err); ok {
+				err = fault.Wrap(fault.Corrupt, "line "+strconv.Itoa(parse.Line), parse.Err)
+			}
 			return err
 		case len(words) == 0:
 			continue
