@@ -37,7 +37,7 @@ func TestConcatWithStrings(t *testing.T) {
 			[]string{"2020-01-02 03:04:05+00"}},
 		"date": {ints(Date, 0, 18263), []string{"2020-01-02"}},
 		"time": {ints(Time, 0, 3723000004), []string{"01:02:03.000004"}},
-		"decimal": {NewBigs(Type{Kind: Decimal, Precision: 5, Scale: 2}, []int64{120}, []int64{0},
+		"decimal": {NewWide(Type{Kind: Decimal, Precision: 5, Scale: 2}, []int64{120}, []int64{0},
 			nil), []string{"1.20"}},
 	} {
 		a, b := FromVectors([]string{"x"}, []*Vector{x.v}),

@@ -96,7 +96,7 @@ func vectorOf(r *rand.Rand, n, depth int) *Vector {
 	case 4:
 		typ := Type{Kind: Timestamp, UTC: r.IntN(2) == 0, Nano: r.IntN(2) == 0}
 		if typ.Nano {
-			return NewTimes(typ, numbers, numbers, nulls)
+			return NewWide(typ, numbers, numbers, nulls)
 		}
 		return NewInts(typ, numbers, nulls)
 	case 5:

@@ -17,11 +17,6 @@ func (v *Vector) Nano(i int) int64 {
 	return 0
 }
 
-// NewTimes returns values of kind Time or Timestamp from microseconds and the nanoseconds, 0 to 999, to add to them.
-func NewTimes(t Type, us, ns []int64, nulls []bool) *Vector {
-	return &Vector{typ: t, n: len(us), nulls: nulls, ints: us, high: ns}
-}
-
 // appendNanos appends the nanoseconds of p, whose microseconds were appended just before.
 func (v *Vector) appendNanos(p *Vector) {
 	nanos := p.Nanos()

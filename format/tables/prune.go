@@ -22,15 +22,6 @@ type Range struct {
 // pages in the file, and the numbers of these rows in t. If nothing can be left out, or the columns of the ranges are
 // already in memory, it returns t itself and nil. Rows inside a range are never null or NaN in its column.
 func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error) {
-	if t.of != nil {
-		part, rows, err := t.of.Prune(ctx, ranges)
-		if err != nil || rows == nil {
-			return t, nil, err
-		}
-		out := New(part.n, t.cols, part.At)
-		out.of = part
-		return out, rows, nil
-	}
 	pages := t.pages
 	onDisk := func(r Range) bool { return t.inMemory(r.Column) == nil }
 	if pages == nil || pages.keep != nil || !slices.ContainsFunc(ranges, onDisk) {

@@ -17,7 +17,6 @@ type Table struct {
 	load   func(ctx context.Context, i int) (*Vector, error)
 	loaded []keylock.Value[*Vector]
 	pages  *parquetTable // if the columns lie in a Parquet object, else nil
-	of     *Table        // if Rename made the table: the one with the old names
 }
 
 // New returns a table of n rows. load returns column i, of the type of cols[i] and with n values. It is called until it
@@ -89,7 +88,7 @@ func (t *Table) Check(ctx context.Context) error {
 				return err
 			}
 		}
-		if !values.validText() {
+		if !values.ValidText() {
 			return fault.New(fault.Corrupt, "column "+column.Name, "has a string that is not UTF-8")
 		}
 	}
@@ -112,9 +111,6 @@ func nameOf(c Column) string { return c.Name }
 // Take returns the table of the rows with these numbers, in that order; a negative number gives a row of nulls. The
 // caller must not change rows afterwards.
 func (t *Table) Take(rows []int) *Table {
-	if t.of != nil {
-		return New(len(rows), t.cols, t.of.Take(rows).At)
-	}
 	return New(len(rows), t.cols, func(ctx context.Context, i int) (*Vector, error) {
 		if p := t.readerOfFew(i, rows); p != nil {
 			return p.column(ctx, i)
@@ -146,15 +142,14 @@ func (t *Table) Without(name string) *Table {
 	return t.Select(columns)
 }
 
-// Rename returns the table with each column's name replaced by name(old).
+// Rename returns the table with each column's name replaced by name(old). Both have the columns that either loads.
 func (t *Table) Rename(name func(string) string) *Table {
-	cols := slices.Clone(t.cols)
-	for i := range cols {
-		cols[i].Name = name(cols[i].Name)
+	out := *t
+	out.cols = slices.Clone(t.cols)
+	for i := range out.cols {
+		out.cols[i].Name = name(out.cols[i].Name)
 	}
-	out := New(t.n, cols, t.At)
-	out.of = t
-	return out
+	return &out
 }
 
 // Retype returns the table with each column's type replaced by typ(i, column), another form of the same values.

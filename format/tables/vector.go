@@ -167,8 +167,9 @@ func NewBools(bools, nulls []bool) *Vector {
 	return &Vector{typ: Type{Kind: Bool}, n: len(bools), nulls: nulls, bools: bools}
 }
 
-// NewBigs returns values of kind Decimal from their low and high 64 bits, neither nil.
-func NewBigs(t Type, low, high []int64, nulls []bool) *Vector {
+// NewWide returns values of kind Decimal from their low and high 64 bits, or of kind Time or Timestamp from microseconds
+// and the nanoseconds, 0 to 999, to add to them; nil if all of these are 0.
+func NewWide(t Type, low, high []int64, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(low), nulls: nulls, ints: low, high: high}
 }
 
@@ -240,11 +241,11 @@ func (v *Vector) Bytes(i int) []byte {
 	return v.data[v.offs[i]:v.offs[i+1]:v.offs[i+1]]
 }
 
-// validText reports whether all strings are UTF-8, also those in lists and structs.
-func (v *Vector) validText() bool {
+// ValidText reports whether all strings are UTF-8, also those in lists and structs.
+func (v *Vector) ValidText() bool {
 	switch {
 	case v.coded != nil:
-		return v.coded.values.validText()
+		return v.coded.values.ValidText()
 	case v.typ.Kind == String:
 		for i := range v.n {
 			if !utf8.Valid(v.Bytes(i)) {
@@ -252,7 +253,7 @@ func (v *Vector) validText() bool {
 			}
 		}
 	}
-	return !slices.ContainsFunc(v.children, func(c *Vector) bool { return !c.validText() })
+	return !slices.ContainsFunc(v.children, func(c *Vector) bool { return !c.ValidText() })
 }
 
 // Str returns value i of the kinds String and Binary as a string.
@@ -272,11 +273,17 @@ func (v *Vector) FieldOf(k int) *Vector {
 	if v.nulls == nil {
 		return values
 	}
-	out := *values
-	out.nulls = slices.Clone(v.nulls)
-	for i := range values.nulls {
-		out.nulls[i] = out.nulls[i] || values.nulls[i]
+	nulls := slices.Clone(v.nulls)
+	for i, null := range values.nulls {
+		nulls[i] = nulls[i] || null
 	}
+	return values.WithNulls(nulls)
+}
+
+// WithNulls returns the same values with other nulls.
+func (v *Vector) WithNulls(nulls []bool) *Vector {
+	out := *v
+	out.nulls = nulls
 	return &out
 }
 
@@ -380,14 +387,13 @@ func (v *Vector) TakeBytes(rows []int) int64 {
 // a row many times.
 func (v *Vector) Take(rows []int) (*Vector, error) {
 	out := &Vector{typ: v.typ, n: len(rows)}
-	if v.typ.Kind == Null {
+	switch {
+	case v.typ.Kind == Null:
 		return out, nil
+	case v.n == 0: // all that is taken is null
+		return NewNulls(v.typ, len(rows)), nil
 	}
-	nulls := v.nulls != nil
-	for _, r := range rows {
-		nulls = nulls || r < 0
-	}
-	if nulls {
+	if v.nulls != nil || slices.ContainsFunc(rows, func(r int) bool { return r < 0 }) {
 		out.nulls = make([]bool, len(rows))
 		for i, r := range rows {
 			out.nulls[i] = r < 0 || v.nulls != nil && v.nulls[r]
@@ -396,27 +402,17 @@ func (v *Vector) Take(rows []int) (*Vector, error) {
 	out.bools, out.ints, out.high = gather(v.bools, rows), gather(v.ints, rows), gather(v.high, rows)
 	out.floats = gather(v.floats, rows)
 	switch v.typ.Kind {
-	case Bool, Int64, Uint64, Decimal, Timestamp, Date, Time:
-		// v has no rows, so all that was taken is null.
-		if v.ints == nil && v.bools == nil {
-			return NewNulls(v.typ, len(rows)), nil
-		}
-	case Float64:
-		if v.floats == nil {
-			out.floats = make([]float64, len(rows))
-		}
 	case String, Binary:
 		return out, out.takeBytes(v, rows)
 	case List:
 		return out, out.takeLists(v, rows)
-	case Struct:
-		for _, c := range v.children {
-			child, err := c.Take(rows)
-			if err != nil {
-				return nil, err
-			}
-			out.children = append(out.children, child)
+	}
+	for _, c := range v.children {
+		child, err := c.Take(rows)
+		if err != nil {
+			return nil, err
 		}
+		out.children = append(out.children, child)
 	}
 	return out, nil
 }

@@ -159,7 +159,7 @@ func anyVector(r *rapid.T, ty tables.Type, n int) *tables.Vector {
 		for i := range high {
 			high[i] = ints[i] >> 63 // 38 digits hold all 64-bit numbers
 		}
-		return tables.NewBigs(ty, ints, high, nulls)
+		return tables.NewWide(ty, ints, high, nulls)
 	case tables.String, tables.Binary:
 		var data []byte
 		offs := []uint32{0}
@@ -190,7 +190,7 @@ func anyVector(r *rapid.T, ty tables.Type, n int) *tables.Vector {
 			for i := range after {
 				after[i] = rapid.Int64Range(0, 999).Draw(r, "nanoseconds")
 			}
-			return tables.NewTimes(ty, ints, after, nulls)
+			return tables.NewWide(ty, ints, after, nulls)
 		}
 	}
 	return tables.NewInts(ty, ints, nulls)

@@ -26,10 +26,6 @@ func contextErr(ctx context.Context, row int) error {
 // one has over 64 bits: as floats they would be other ones. All other errors are of ctx.
 func Infer(ctx context.Context, column *tables.Vector, want Want, commas bool) (*tables.Vector, error) {
 	rows, nulls := column.Len(), []bool(nil)
-	asStrings := func() *tables.Vector {
-		data, offs := column.Raw()
-		return tables.NewBytes(tables.Type{Kind: tables.String}, data, offs, nulls)
-	}
 	isCSV, absent, point, comma := want <= Typed, false, false, false
 	isInt, isFloat, isBool, found, large := true, true, isCSV, false, -1
 	for row := range rows {
@@ -49,7 +45,7 @@ func Infer(ctx context.Context, column *tables.Vector, want Want, commas bool) (
 		}
 		found = true
 		if want != Values && isCode(text) {
-			return asStrings(), nil
+			return column.WithNulls(nulls), nil
 		}
 		if isInt {
 			_, err := strconv.ParseInt(text, 10, 64)
@@ -93,7 +89,7 @@ func Infer(ctx context.Context, column *tables.Vector, want Want, commas bool) (
 		truths, err := parsed(ctx, column, func(text string) bool { return strings.EqualFold(text, "true") })
 		return tables.NewBools(truths, nulls), err
 	}
-	return asStrings(), nil
+	return column.WithNulls(nulls), nil
 }
 
 // mark adds a row to the nulls of a column.

@@ -53,7 +53,7 @@ func (ev *Evaluator) cast(n *Node, x *tables.Vector) (*tables.Vector, error) {
 			if c.from.Nano && !c.to.Nano {
 				nanos = nil
 			}
-			return tables.NewTimes(n.Type, x.Ints(), nanos, c.nulls), nil
+			return tables.NewWide(n.Type, x.Ints(), nanos, c.nulls), nil
 		}
 		c.ints = make([]int64, size)
 		err = c.toTime()

@@ -431,7 +431,7 @@ func constantVec(n *Node, size int) *tables.Vector {
 	if n.Type.Kind == tables.Bool {
 		return tables.NewBools(vec.Fill(make([]bool, size), x != 0), nil)
 	}
-	return tables.NewTimes(n.Type, vec.Fill(make([]int64, size), x), nanos, nil)
+	return tables.NewWide(n.Type, vec.Fill(make([]int64, size), x), nanos, nil)
 }
 
 // sizeFor returns how many rows are evaluated at a time. An expression of many nodes may hold a value of each, so its

@@ -63,7 +63,7 @@ func (c *rowChoice) Build(newWriter func(n int) *StringWriter) (*tables.Vector, 
 	case c.typ.Kind == tables.Bool:
 		return tables.NewBools(picked(c, (*tables.Vector).Bools), nulls), nil
 	}
-	return tables.NewTimes(c.typ, picked(c, (*tables.Vector).Ints), nanos, nulls), nil
+	return tables.NewWide(c.typ, picked(c, (*tables.Vector).Ints), nanos, nulls), nil
 }
 
 // picked returns the numbers of the values, 0 of nulls and where a vector has none.
