@@ -243,7 +243,7 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 	return out.Vector(), out.v.appendChildren(parts)
 }
 
-// Appender makes a vector of the values of others, one after the other.
+// Appender makes a vector of the values of others, one after the other, or of single values.
 type Appender struct{ v Vector }
 
 // NewAppender returns an Appender of values of a type.
@@ -251,6 +251,9 @@ func NewAppender(t Type) *Appender {
 	a := &Appender{Vector{typ: t}}
 	if t.Kind == String || t.Kind == Binary || t.Kind == List {
 		a.v.offs = make([]uint32, 1)
+	}
+	if t.Kind == List {
+		a.v.children = []*Vector{&NewAppender(*t.Elem).v}
 	}
 	return a
 }
@@ -264,6 +267,17 @@ func (a *Appender) Add(values *Vector) error {
 	}
 	out.n += values.n
 	return out.append(values)
+}
+
+// AddValue appends a value as a column has it, of a type other than booleans, decimals and structs. Strings are 4 GiB
+// together at the most.
+func (a *Appender) AddValue(value *column.Value) { a.v.add(value) }
+
+// AddString is AddValue of a string.
+func (a *Appender) AddString(text string) {
+	a.v.begin(false)
+	a.v.data = append(a.v.data, text...)
+	a.v.offs = append(a.v.offs, uint32(len(a.v.data)))
 }
 
 // Vector returns the values. Nothing is added after it.
@@ -358,7 +372,7 @@ func (v *Vector) appendAsFloats(p *Vector) error {
 func (v *Vector) appendChildren(parts []*Vector) error {
 	types := v.typ.Fields
 	if v.typ.Kind == List {
-		types = []Column{{Type: *v.typ.Elem}}
+		types, v.children = []Column{{Type: *v.typ.Elem}}, nil
 	}
 	for k := range types {
 		var kids []*Vector

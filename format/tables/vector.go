@@ -167,8 +167,8 @@ func NewBools(bools, nulls []bool) *Vector {
 	return &Vector{typ: Type{Kind: Bool}, n: len(bools), nulls: nulls, bools: bools}
 }
 
-// NewWide returns values of kind Decimal from their low and high 64 bits, or of kind Time or Timestamp from microseconds
-// and the nanoseconds, 0 to 999, to add to them; nil if all of these are 0.
+// NewWide returns values of kind Decimal from their low and high 64 bits, or of kind Time or Timestamp from
+// microseconds and the nanoseconds, 0 to 999, to add to them; nil if all of these are 0.
 func NewWide(t Type, low, high []int64, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(low), nulls: nulls, ints: low, high: high}
 }

@@ -33,28 +33,8 @@ const csvBuffer = 1 << 16
 // csvStep is how many bytes of values are charged at a time.
 const csvStep = 1 << 20
 
-// cells are the values of a column, as texts. A file has less than 4 GiB, so 32 bits hold an offset.
-type cells struct {
-	data []byte
-	offs []uint32 // text i is data[offs[i]:offs[i+1]]
-	null []bool   // nil: no row is null
-}
-
-func newCells() cells { return cells{offs: []uint32{0}} }
-
-func (t *cells) len() int { return len(t.offs) - 1 }
-
-func (t *cells) at(row int) string { return string(t.data[t.offs[row]:t.offs[row+1]]) }
-
-func add[T ~string | ~[]byte](t *cells, text T) {
-	t.data = append(t.data, text...)
-	t.offs = append(t.offs, uint32(len(t.data)))
-}
-
-// strings returns the column of the texts themselves.
-func (t *cells) strings() *tables.Vector {
-	return tables.NewBytes(tables.Type{Kind: tables.String}, t.data, t.offs, t.null)
-}
+// stringType is the type of the values of a text before they are inferred.
+var stringType = tables.Type{Kind: tables.String}
 
 // utf8Mark is the byte order mark of UTF-8.
 const utf8Mark = "\xef\xbb\xbf"
@@ -185,7 +165,7 @@ type csvTable struct {
 	ctx           context.Context
 	want          func(name string) texts.Want
 	names         []string
-	into          []*cells // nil: not wanted
+	into          []*tables.Appender // of strings; nil: not wanted
 	rows          int64
 	points        bool              // numbers have a point alone, because commas or tabs separate the values of a file
 	bytes, charge int64             // of the values, and how many of them are charged to the budget
@@ -241,11 +221,10 @@ func (t *csvTable) columns(names []string) error {
 	}
 	t.paths = slices.DeleteFunc(t.paths, func(name string) bool { return slices.Contains(names, name) })
 	t.names = slices.Concat(names, t.paths)
-	t.into = make([]*cells, len(t.names))
+	t.into = make([]*tables.Appender, len(t.names))
 	for i, name := range t.names {
 		if t.want(name) != texts.Skipped {
-			column := newCells()
-			t.into[i] = &column
+			t.into[i] = tables.NewAppender(stringType)
 		}
 	}
 	return nil
@@ -278,10 +257,10 @@ func (t *csvTable) records(reader *csv.Reader, file *textguard.Parts, data []str
 			if i < len(rec) {
 				value = rec[i]
 			}
-			if len(column.data) > math.MaxUint32-len(value) {
+			if _, text := column.Vector().Size(); text > math.MaxUint32-int64(len(value)) {
 				return fault.New(fault.Limit, "column "+t.names[i], "over %d bytes", int64(math.MaxUint32))
 			}
-			add(column, value)
+			column.AddString(value)
 			t.bytes += int64(len(value)) + 8
 		}
 		// Twice, because a slice that grows is copied into one that is up to twice as long.
@@ -319,19 +298,21 @@ func unpad(line []string) bool {
 
 // heldColumns returns columns of texts by their names as want says. Those that are nil are left out. With commas,
 // numbers may have a comma in place of the point.
-func heldColumns(ctx context.Context, names []string, from []*cells, want func(name string) texts.Want, commas bool) (
-	map[string]held, error) {
+func heldColumns(ctx context.Context, names []string, from []*tables.Appender, want func(name string) texts.Want,
+	commas bool) (map[string]held, error) {
 	columns := map[string]held{}
 	for i, column := range from {
+		if column == nil {
+			continue
+		}
 		var err error
-		switch name := names[i]; {
-		case column == nil:
-		case !utf8.Valid(column.data):
-			columns[name] = held{wrong: notUTF8(column)}
+		switch values, name := column.Vector(), names[i]; {
+		case !values.ValidText():
+			columns[name] = held{wrong: notUTF8(values)}
 		case want(name) == texts.Written:
-			columns[name] = held{values: column.strings()}
+			columns[name] = held{values: values}
 		default:
-			if columns[name], err = infer(ctx, column.strings(), want(name), commas); err != nil {
+			if columns[name], err = infer(ctx, values, want(name), commas); err != nil {
 				return nil, err
 			}
 		}
@@ -339,14 +320,14 @@ func heldColumns(ctx context.Context, names []string, from []*cells, want func(n
 	return columns, nil
 }
 
-// notUTF8 returns the error about a column that has bytes that are not UTF-8.
-func notUTF8(column *cells) error {
+// notUTF8 returns the error about a column of strings of which some are not UTF-8.
+func notUTF8(column *tables.Vector) error {
 	row := 0
-	for row+1 < column.len() && utf8.Valid(column.data[:column.offs[row+1]]) {
+	for utf8.Valid(column.Bytes(row)) {
 		row++
 	}
 	return fault.New(fault.Unsupported, "row "+strconv.Itoa(row),
-		"%q is not UTF-8: save the file as UTF-8, which Excel calls CSV UTF-8", fault.Short(column.at(row)))
+		"%q is not UTF-8: save the file as UTF-8, which Excel calls CSV UTF-8", fault.Short(column.Str(row)))
 }
 
 // columnNames returns the names of the columns and, if the first line is no header, that line.

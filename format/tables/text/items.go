@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/budget"
@@ -172,13 +173,17 @@ const (
 
 // itemColumn holds the values of a column as texts.
 type itemColumn struct {
-	cells
+	tables.Appender       // of strings
 	strings, numbers bool // it has some
 
 	list   *itemColumn // the elements of its lists; nil: it has none
 	ends   []listEnd
 	nested bool // it has objects, or lists of lists or objects
 }
+
+func newItemColumn() *itemColumn { return &itemColumn{Appender: *tables.NewAppender(stringType)} }
+
+func (c *itemColumn) len() int { return c.Vector().Len() }
 
 // listEnd is a row that has a list, and how many elements there are up to its end.
 type listEnd struct {
@@ -190,29 +195,21 @@ type listEnd struct {
 func (in *items) object(d *json.Decoder) error {
 	properties := map[string]json.RawMessage{}
 	collection, byKey := false, false
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		name := key.(string)
+	err := eachMember(d, func(name string) error {
 		if name == "features" {
 			token, err := d.Token()
-			if err == nil && token != json.Delim('[') {
-				err = fault.At(fault.Corrupt, "items", d.InputOffset(), "features is not a list")
-			}
-			if err == nil {
-				in.form, collection = objectRows, true
-				err = in.list(d, nil)
-			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case token != json.Delim('['):
+				return fault.At(fault.Corrupt, "items", d.InputOffset(), "features is not a list")
 			}
-			continue
+			in.form, collection = objectRows, true
+			return in.list(d, nil)
 		}
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return noEnd(err)
+			return err
 		}
 		if len(properties) == 0 && !collection && (raw[0] == '{' || isLists(raw)) &&
 			!slices.Contains(itemMembers, name) {
@@ -220,7 +217,7 @@ func (in *items) object(d *json.Decoder) error {
 		}
 		if !byKey {
 			properties[name] = raw
-			continue
+			return nil
 		}
 		var members map[string]json.RawMessage
 		if raw[0] == '[' {
@@ -229,31 +226,29 @@ func (in *items) object(d *json.Decoder) error {
 			return fault.At(fault.Corrupt, "member "+name, d.InputOffset(),
 				"is neither an object nor a list, as the first member is")
 		}
-		if members[KeyColumn] == nil {
-			members[KeyColumn], _ = json.Marshal(name) // strings have JSON
-		}
-		if err := in.row(nil, members, nil, "member "+name, d.InputOffset()); err != nil {
+		return in.named(name, members, d.InputOffset())
+	})
+	if err != nil || collection || byKey {
+		return err
+	}
+	if !in.isMap(properties) {
+		return in.row(properties, nil, d.InputOffset())
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		members := map[string]json.RawMessage{texts.ValueColumn: properties[name]}
+		if err := in.named(name, members, d.InputOffset()); err != nil {
 			return err
 		}
 	}
-	if _, err := d.Token(); err != nil || collection || byKey {
-		return noEnd(err)
+	return nil
+}
+
+// named adds a row of members, and of the name that it has in an object.
+func (in *items) named(name string, members map[string]json.RawMessage, at int64) error {
+	if members[KeyColumn] == nil {
+		members[KeyColumn], _ = json.Marshal(name) // strings have JSON
 	}
-	if in.isMap(properties) {
-		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			members := map[string]json.RawMessage{texts.ValueColumn: properties[name]}
-			members[KeyColumn], _ = json.Marshal(name) // strings have JSON
-			if err := in.row(nil, members, nil, "member "+name, d.InputOffset()); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	data, err := json.Marshal(properties)
-	if err != nil {
-		return err
-	}
-	return in.element(data, nil, d.InputOffset())
+	return in.put(nil, members, nil, "member "+name, at)
 }
 
 // isMap reports whether an object has values by name, which a table may be asked for by KeyColumn: a class for the name
@@ -315,14 +310,21 @@ const KeyColumn = "key"
 // itemMembers are the members of a STAC item, or of a collection of them, that are objects.
 var itemMembers = []string{"properties", "assets", "geometry", "crs"}
 
-// element adds a value as a row: a STAC item, an object whose members are columns, a list whose elements are the
-// columns "0", "1" and so on, or another value as the column texts.ValueColumn. The members of outer are columns, too.
-// at is the offset of its end.
+// element adds a value as a row: an object, a list whose elements are the columns "0", "1" and so on, or another value
+// as the column texts.ValueColumn. The members of outer are columns, too. at is the offset of its end.
 func (in *items) element(data json.RawMessage, outer map[string]json.RawMessage, at int64) error {
-	form := valueRows
-	if data[0] == '{' {
-		form = objectRows
+	if data[0] != '{' {
+		return in.value(data, outer, at)
 	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return fault.WrapAt(fault.Corrupt, fmt.Sprintf("row %d", in.n), at, err)
+	}
+	return in.row(members, outer, at)
+}
+
+// begins begins a row.
+func (in *items) begins(form rowForm, at int64) error {
 	if in.form == noRows {
 		in.form = form
 	}
@@ -330,26 +332,56 @@ func (in *items) element(data json.RawMessage, outer map[string]json.RawMessage,
 		return fault.At(fault.Corrupt, fmt.Sprintf("row %d", in.n), at, "it is an object, or the rows before it are, "+
 			"and not both")
 	}
-	if data[0] != '{' {
-		return in.value(data, outer, at)
-	}
-	var members map[string]json.RawMessage
-	part := fmt.Sprintf("row %d", in.n)
-	if err := json.Unmarshal(data, &members); err != nil {
-		return fault.WrapAt(fault.Corrupt, part, at, err)
+	return nil
+}
+
+// row adds an object as a row: a STAC item, or one whose members are columns.
+func (in *items) row(members, outer map[string]json.RawMessage, at int64) error {
+	if err := in.begins(objectRows, at); err != nil {
+		return err
 	}
 	if len(members) > 0 && members["assets"] == nil && !bytes.HasPrefix(members["type"], []byte(`"Feature`)) {
-		return in.row(nil, members, outer, part, at)
+		return in.put(nil, members, outer, fmt.Sprintf("row %d", in.n), at)
 	}
-	var it item
-	if err := json.Unmarshal(data, &it); err != nil {
-		return fault.WrapAt(fault.Corrupt, fmt.Sprintf("item %d", in.n), at, err)
+	// The members of a STAC item (STAC 1.0 and 1.1, Item Specification).
+	var kind string
+	var box []float64
+	var properties map[string]json.RawMessage
+	var assets map[string]struct {
+		Href json.RawMessage `json:"href"`
 	}
-	return in.add(&it, at)
+	part := fmt.Sprintf("item %d", in.n)
+	for _, m := range []struct {
+		name string
+		to   any
+	}{{"type", &kind}, {"bbox", &box}, {"properties", &properties}, {"assets", &assets}} {
+		if raw := members[m.name]; raw != nil {
+			if err := json.Unmarshal(raw, m.to); err != nil {
+				return fault.WrapAt(fault.Corrupt, part+" "+m.name, at, err)
+			}
+		}
+	}
+	if kind != "Feature" {
+		return fault.At(fault.Unsupported, part, at, "neither a STAC item nor a feature of GeoJSON: it has type %.32q",
+			kind)
+	}
+	values := map[string]json.RawMessage{"id": members["id"], "collection": members["collection"]}
+	for name, v := range properties {
+		if _, taken := values[name]; !taken {
+			values[name] = v
+		}
+	}
+	for name, a := range assets {
+		values[texts.AssetColumn(name)] = a.Href
+	}
+	return in.put(box, values, nil, part, at)
 }
 
 // value adds a value that is no object as a row.
 func (in *items) value(data json.RawMessage, outer map[string]json.RawMessage, at int64) error {
+	if err := in.begins(valueRows, at); err != nil {
+		return err
+	}
 	if in.values == nil {
 		in.values = map[string]json.RawMessage{}
 	}
@@ -363,7 +395,7 @@ func (in *items) value(data json.RawMessage, outer map[string]json.RawMessage, a
 	} else {
 		in.values[texts.ValueColumn] = data
 	}
-	return in.row(nil, in.values, outer, "row", at)
+	return in.put(nil, in.values, outer, "row", at)
 }
 
 // noEnd makes the end of the file inside of an object an error.
@@ -376,52 +408,17 @@ func noEnd(err error) error {
 
 // list reads the items of a list to its end, in an object with the members of outer.
 func (in *items) list(d *json.Decoder, outer map[string]json.RawMessage) error {
-	for d.More() {
+	return eachElement(d, func() error {
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return noEnd(err)
-		}
-		if err := in.element(raw, outer, d.InputOffset()); err != nil {
 			return err
 		}
-	}
-	_, err := d.Token()
-	return noEnd(err)
+		return in.element(raw, outer, d.InputOffset())
+	})
 }
 
-// item has the members of a STAC item that are read (STAC 1.0 and 1.1, Item Specification).
-type item struct {
-	Type       string                     `json:"type"`
-	ID         json.RawMessage            `json:"id"`
-	Collection json.RawMessage            `json:"collection"`
-	BBox       []float64                  `json:"bbox"`
-	Properties map[string]json.RawMessage `json:"properties"`
-	Assets     map[string]struct {
-		Href json.RawMessage `json:"href"`
-	} `json:"assets"`
-}
-
-// add adds a row. at is the offset of the item's end.
-func (in *items) add(it *item, at int64) error {
-	part := fmt.Sprintf("item %d", in.n)
-	if it.Type != "Feature" {
-		return fault.At(fault.Unsupported, part, at, "neither a STAC item nor a feature of GeoJSON: it has type %.32q",
-			it.Type)
-	}
-	values := map[string]json.RawMessage{"id": it.ID, "collection": it.Collection}
-	for name, v := range it.Properties {
-		if _, taken := values[name]; !taken {
-			values[name] = v
-		}
-	}
-	for name, a := range it.Assets {
-		values[texts.AssetColumn(name)] = a.Href
-	}
-	return in.row(it.BBox, values, nil, part, at)
-}
-
-// row adds a row of values, with the values of a bounding box, and those of outer and of the file that it lacks.
-func (in *items) row(box []float64, values, outer map[string]json.RawMessage, part string, at int64) error {
+// put adds a row of values, with the values of a bounding box, and those of outer and of the file that it lacks.
+func (in *items) put(box []float64, values, outer map[string]json.RawMessage, part string, at int64) error {
 	in.n++
 	in.file.Next()
 	for _, more := range []map[string]json.RawMessage{outer, in.from} {
@@ -476,7 +473,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 		if err := budget.Grow(in.ctx, cellBytes*(in.n-1)); err != nil {
 			return err
 		}
-		c = &itemColumn{cells: newCells()}
+		c = newItemColumn()
 		in.columns[name] = c
 	}
 	c.fill(in.n - 1)
@@ -492,7 +489,7 @@ func (in *items) cell(name string, raw json.RawMessage, part string, at int64) e
 // addList adds the list of a row, which is null beside values that are no lists.
 func (c *itemColumn) addList(ctx context.Context, row int64, raw json.RawMessage) error {
 	if c.list == nil {
-		c.list = &itemColumn{cells: newCells()}
+		c.list = newItemColumn()
 	}
 	before, decoder := c.list.len(), json.NewDecoder(bytes.NewReader(raw))
 	_, err := decoder.Token()
@@ -537,16 +534,14 @@ func (c *itemColumn) add(ctx context.Context, raw json.RawMessage) error {
 	default:
 		c.numbers = true
 	}
-	add(&c.cells, text)
-	c.null = append(c.null, false)
+	c.AddValue(&column.Value{Text: text})
 	return budget.Grow(ctx, 2*int64(len(text)))
 }
 
 // fill adds nulls up to row n.
 func (c *itemColumn) fill(n int64) {
 	for int64(c.len()) < n {
-		add(&c.cells, "")
-		c.null = append(c.null, true)
+		c.AddValue(&column.Value{Null: true})
 	}
 }
 
@@ -570,17 +565,17 @@ func (c *itemColumn) column(ctx context.Context) (held, error) {
 	switch {
 	case c.strings:
 	case c.numbers || c.list == nil:
-		return infer(ctx, c.cells.strings(), texts.Values, false)
+		return infer(ctx, c.Vector(), texts.Values, false)
 	default:
 		return c.lists(ctx)
 	}
 	if !c.numbers {
-		times, err := timesOf(ctx, &c.cells)
+		times, err := timesOf(ctx, c.Vector())
 		if times != nil || err != nil {
 			return held{values: times}, err
 		}
 	}
-	return held{values: c.cells.strings()}, nil
+	return held{values: c.Vector()}, nil
 }
 
 // lists returns the column of the lists.
@@ -589,32 +584,32 @@ func (c *itemColumn) lists(ctx context.Context) (held, error) {
 	if elements.wrong != nil || err != nil {
 		return elements, err
 	}
-	offs, next := make([]uint32, c.len()+1), 0
-	for row := range c.len() {
+	offs, nulls, next := make([]uint32, c.len()+1), make([]bool, c.len()), 0
+	for row := range nulls {
 		offs[row+1] = offs[row]
-		if next < len(c.ends) && c.ends[next].row == int64(row) {
-			c.null[row], offs[row+1] = false, c.ends[next].elem
+		if nulls[row] = next == len(c.ends) || c.ends[next].row != int64(row); !nulls[row] {
+			offs[row+1] = c.ends[next].elem
 			next++
 		}
 	}
-	return held{values: tables.NewList(elements.values, offs, c.null)}, nil
+	return held{values: tables.NewList(elements.values, offs, nulls)}, nil
 }
 
 // timesOf makes a column of timestamps of their strings, nil if a string is not a timestamp.
-func timesOf(ctx context.Context, t *cells) (*tables.Vector, error) {
-	times := make([]int64, t.len())
+func timesOf(ctx context.Context, texts *tables.Vector) (*tables.Vector, error) {
+	times := make([]int64, texts.Len())
 	for row := range times {
 		if row%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if t.null[row] {
+		if texts.Null(row) {
 			continue
 		}
-		when, err := time.Parse(time.RFC3339Nano, t.at(row))
+		when, err := time.Parse(time.RFC3339Nano, texts.Str(row))
 		if err != nil {
 			return nil, nil //nolint:nilerr,nilnil // a string that is no timestamp is an answer
 		}
 		times[row] = when.UnixMicro()
 	}
-	return tables.NewInts(tables.Type{Kind: tables.Timestamp, UTC: true}, times, t.null), nil
+	return tables.NewInts(tables.Type{Kind: tables.Timestamp, UTC: true}, times, texts.Nulls()), nil
 }

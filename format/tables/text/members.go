@@ -43,11 +43,7 @@ func (in *items) at(d *json.Decoder, path string, outer map[string]json.RawMessa
 		if k, err := strconv.ParseUint(name, 10, 31); err == nil {
 			return in.numbered(d, path, rest, int(k), outer)
 		}
-		for d.More() {
-			if err := in.at(d, path, outer, true); err != nil {
-				return noEnd(err)
-			}
-		}
+		return eachElement(d, func() error { return in.at(d, path, outer, true) })
 	case json.Delim('{'):
 		switch {
 		case path == "" && !below:
@@ -58,55 +54,69 @@ func (in *items) at(d *json.Decoder, path string, outer map[string]json.RawMessa
 			return in.inside(d, path, outer)
 		}
 		return in.chain(d, path)
-	default:
-		if path != "" && !below {
-			return fault.At(fault.Corrupt, "member "+path, d.InputOffset(), "neither an object nor a list has it")
+	}
+	switch {
+	case path != "" && !below:
+		return fault.At(fault.Corrupt, "member "+path, d.InputOffset(), "neither an object nor a list has it")
+	case in.member == "":
+		return fault.At(fault.Corrupt, "items", d.InputOffset(), "neither an object nor a list")
+	case path != "":
+		return nil
+	}
+	raw, err := json.Marshal(token)
+	if err != nil {
+		return err
+	}
+	return in.element(raw, outer, d.InputOffset())
+}
+
+// eachElement calls visit, which reads a value, for each element of a list, from behind its bracket to its end.
+func eachElement(d *json.Decoder, visit func() error) error {
+	for d.More() {
+		if err := visit(); err != nil {
+			return noEnd(err)
 		}
-		if in.member == "" {
-			return fault.At(fault.Corrupt, "items", d.InputOffset(), "neither an object nor a list")
-		}
-		if path != "" {
-			return nil
-		}
-		raw, err := json.Marshal(token)
+	}
+	_, err := d.Token()
+	return noEnd(err)
+}
+
+// eachMember calls visit, which reads a value, for each member of an object, from behind its brace to its end.
+func eachMember(d *json.Decoder, visit func(name string) error) error {
+	return eachElement(d, func() error {
+		name, err := d.Token()
 		if err != nil {
 			return err
 		}
-		return in.element(raw, outer, d.InputOffset())
-	}
-	_, err = d.Token()
-	return noEnd(err)
+		return visit(name.(string))
+	})
 }
 
 // numbered reads the rows below element k of a list, from behind its bracket on, or at the path in every element if
 // objects among them have such a member.
 func (in *items) numbered(d *json.Decoder, path, rest string, k int, outer map[string]json.RawMessage) error {
 	var element json.RawMessage // k, if it has no such member
-	found := false
-	for i := 0; d.More(); i++ {
+	found, next := false, 0
+	err := eachElement(d, func() error {
+		defer in.file.Next()
 		var raw json.RawMessage
 		var members map[string]json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return noEnd(err)
+			return err
 		}
-		if raw[0] == '{' {
-			if err := json.Unmarshal(raw, &members); err != nil {
-				return err
-			}
-		}
-		has := func(name string) bool { _, ok := within(path, name); return ok }
-		if slices.ContainsFunc(slices.Collect(maps.Keys(members)), has) {
+		_ = json.Unmarshal(raw, &members) // none, if it is no object
+		i := next
+		if next++; len(fitting(members, path)) > 0 {
 			found = true
-			if err := in.part(raw, path, outer); err != nil {
-				return err
-			}
-		} else if i == k {
+			return in.part(raw, path, outer)
+		}
+		if i == k {
 			element = raw
 		}
-		in.file.Next()
-	}
-	if _, err := d.Token(); err != nil || element == nil {
-		return noEnd(err)
+		return nil
+	})
+	if err != nil || element == nil {
+		return err
 	}
 	if found {
 		return fault.At(fault.Corrupt, "member "+path, d.InputOffset(),
@@ -133,23 +143,14 @@ func columnOf(name string) (column string, ok bool) {
 
 // each reads the rows in every member of an object, from behind its brace on.
 func (in *items) each(d *json.Decoder, column, rest string, outer map[string]json.RawMessage) error {
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return noEnd(err)
-		}
-		within := maps.Clone(outer)
-		if within == nil {
-			within = map[string]json.RawMessage{}
-		}
-		within[column] = keyValue(key.(string))
-		if err := in.at(d, rest, within, true); err != nil {
-			return noEnd(err)
-		}
+	return eachMember(d, func(name string) error {
+		inside := map[string]json.RawMessage{}
+		maps.Copy(inside, outer)
+		inside[column] = keyValue(name)
+		err := in.at(d, rest, inside, true)
 		in.file.Next()
-	}
-	_, err := d.Token()
-	return noEnd(err)
+		return err
+	})
 }
 
 // keyValue is the value of a column of names of members: a number if the name is one as JSON writes it.
@@ -165,12 +166,7 @@ func keyValue(key string) json.RawMessage {
 func (in *items) chain(d *json.Decoder, path string) error {
 	var seen []string
 	found := ""
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return noEnd(err)
-		}
-		name := key.(string)
+	err := eachMember(d, func(name string) (err error) {
 		switch rest, ok := within(path, name); {
 		case ok && found != "":
 			err = twice(path, found, name, d.InputOffset())
@@ -179,18 +175,15 @@ func (in *items) chain(d *json.Decoder, path string) error {
 		default:
 			err = in.skip(d)
 		}
-		if err != nil {
-			return noEnd(err)
-		}
 		if len(seen) < maxSeen {
 			seen = append(seen, name)
 		}
-	}
+		return err
+	})
 	if found == "" {
 		in.seen = seen
 	}
-	_, err := d.Token()
-	return noEnd(err)
+	return err
 }
 
 // twice returns the error about a path that leads to two members of an object.
@@ -211,52 +204,45 @@ func within(path, name string) (rest string, ok bool) {
 	return strings.CutPrefix(rest, ".")
 }
 
+// fitting returns the names of the members that a path fits, in order.
+func fitting(members map[string]json.RawMessage, path string) []string {
+	names := slices.Sorted(maps.Keys(members))
+	return slices.DeleteFunc(names, func(name string) bool { _, ok := within(path, name); return !ok })
+}
+
 // inside reads the rows at a path in an object of a list, from behind its brace on.
 func (in *items) inside(d *json.Decoder, path string, outer map[string]json.RawMessage) error {
 	members := map[string]json.RawMessage{}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return noEnd(err)
-		}
+	err := eachMember(d, func(name string) error {
 		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return noEnd(err)
-		}
-		members[key.(string)] = raw
-	}
-	if _, err := d.Token(); err != nil {
-		return noEnd(err)
+		err := d.Decode(&raw)
+		members[name] = raw
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if path == "" {
-		data, err := json.Marshal(members)
-		if err != nil {
-			return err
-		}
-		return in.element(data, outer, d.InputOffset())
+		return in.row(members, outer, d.InputOffset())
 	}
-	found := ""
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		switch _, ok := within(path, name); {
-		case ok && found != "":
-			return twice(path, found, name, d.InputOffset())
-		case ok:
-			found = name
+	names := fitting(members, path)
+	if len(names) > 1 {
+		return twice(path, names[0], names[1], d.InputOffset())
+	}
+	if len(names) == 0 {
+		in.seen = slices.Sorted(maps.Keys(members))
+		in.seen = in.seen[:min(len(in.seen), maxSeen)]
+		return nil
+	}
+	rest, _ := within(path, names[0])
+	raw := members[names[0]]
+	delete(members, names[0])
+	for name, v := range outer {
+		if members[name] == nil {
+			members[name] = v
 		}
 	}
-	if raw, ok := members[found]; ok && found != "" {
-		rest, _ := within(path, found)
-		delete(members, found)
-		for name, v := range outer {
-			if members[name] == nil {
-				members[name] = v
-			}
-		}
-		return in.part(raw, rest, members)
-	}
-	in.seen = slices.Sorted(maps.Keys(members))
-	in.seen = in.seen[:min(len(in.seen), maxSeen)]
-	return nil
+	return in.part(raw, rest, members)
 }
 
 // skip reads a value and forgets it.

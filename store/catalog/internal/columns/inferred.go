@@ -40,42 +40,36 @@ func TypeOf(c *Column) tables.Type {
 	return tables.Type{Kind: tables.String}
 }
 
-// textStep is how many bytes of strings are charged at a time.
-const textStep = 1 << 20
+const (
+	chargeStep = 1 << 20 // bytes of values that are charged at a time
+	valueBytes = 8       // of a value, beside its string
+)
 
 // Vector reads a column of integers, floats or strings.
 func Vector(ctx context.Context, c *Column) (*tables.Vector, error) {
-	var ints []int64
-	var floats []float64
-	var data []byte
-	offs, charged := []uint32{0}, 0
-	nulls := make([]bool, c.Rows)
-	err := c.Scan(ctx, func(row int64, cell column.Value) error {
-		nulls[row] = cell.Null
-		switch {
-		case c.Kind == column.Int:
-			ints = append(ints, cell.Int)
-			return nil
-		case c.Kind == column.Float:
-			floats = append(floats, cell.Float)
-			return nil
-		case len(data)+len(cell.Text) > texts.MaxBytes:
-			return fault.New(fault.Limit, "column", "over %d bytes", int64(texts.MaxBytes))
-		case !cell.Null:
-			data = append(data, cell.Text...)
+	return vectorOf(ctx, c, TypeOf(c))
+}
+
+// vectorOf reads a column of values of a type.
+func vectorOf(ctx context.Context, c *Column, typ tables.Type) (*tables.Vector, error) {
+	out, held, free := tables.NewAppender(typ), int64(0), int64(0) // bytes charged, and how many of them are free
+	err := c.Scan(ctx, func(_ int64, v column.Value) error {
+		size := valueBytes + int64(len(v.Text))
+		for i := range v.List {
+			size += valueBytes + int64(len(v.List[i].Text))
 		}
-		offs = append(offs, uint32(len(data)))
-		if kept := len(data) + 4*len(offs); kept-charged > textStep {
-			charged = kept
-			return budget.Grow(ctx, textStep)
+		if free -= size; free < 0 {
+			step := max(chargeStep, size)
+			if held += step; held > texts.MaxBytes {
+				return fault.New(fault.Limit, "column", "over %d bytes", int64(texts.MaxBytes))
+			}
+			if err := budget.Grow(ctx, step); err != nil {
+				return err
+			}
+			free += step
 		}
+		out.AddValue(&v)
 		return nil
 	})
-	switch c.Kind {
-	case column.Int:
-		return tables.NewInts(TypeOf(c), ints, nulls), err
-	case column.Float:
-		return tables.NewFloats(TypeOf(c), floats, nulls), err
-	}
-	return tables.NewBytes(TypeOf(c), data, offs, nulls), err
+	return out.Vector(), err
 }

@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -45,30 +46,25 @@ const Day = 24 * time.Hour
 // elements is describe of the elements of lists.
 func (l *leaf) elements(name string) (*Column, error) {
 	stored := &l.Columns[l.number]
+	typ, fixed := tables.LeafType(stored), stored.Type == parquet.FixedLenByteArray
 	unsupported := func(what string) (*Column, error) {
 		return nil, fault.New(fault.Unsupported, "column "+name, "holds %s", what)
 	}
-	switch typ := tables.LeafType(stored); {
+	switch {
 	case stored.Depth() > 1 && !l.nested:
 		return unsupported("lists in lists")
 	case stored.Type == parquet.Int96:
 		return unsupported("INT96")
-	case stored.Note.Kind == parquet.Half && stored.Type == parquet.FixedLenByteArray:
-		return &Column{Kind: column.Float}, nil
-	case stored.Type == parquet.ByteArray || stored.Type == parquet.FixedLenByteArray:
-		return &Column{Kind: column.Text, Bytes: !stored.Note.Text(),
-			Opaque: stored.Note.Opaque() || stored.Type == parquet.FixedLenByteArray}, nil
+	case stored.Type == parquet.ByteArray || fixed && typ.Kind != tables.Float64:
+		return &Column{Kind: column.Text, Bytes: !stored.Note.Text(), Opaque: stored.Note.Opaque() || fixed}, nil
 	case stored.Note.Opaque():
 		return unsupported("decimals")
-	case stored.Type == parquet.Float || stored.Type == parquet.Double:
-		return &Column{Kind: column.Float}, nil
-	case typ.Kind == tables.Date:
-		return &Column{Kind: column.Int, Unit: Day}, nil
-	case typ.Kind == tables.Timestamp:
-		l.unit = stored.Note.Unit
-		return &Column{Kind: column.Int, Unit: time.Microsecond}, nil
 	}
-	return &Column{Kind: column.Int}, nil
+	kind, unit := typ.Column()
+	if typ.Kind == tables.Timestamp {
+		l.unit = stored.Note.Unit
+	}
+	return &Column{Kind: cmp.Or(kind, column.Int), Unit: unit}, nil // a column of nulls alone is of integers
 }
 
 // cellAt returns the cell in a row of the file.

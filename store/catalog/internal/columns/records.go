@@ -231,53 +231,10 @@ func (r *records) data(names []string) (*tables.Table, error) {
 		}
 	}
 	return tables.New(len(r.at), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
-		return r.vector(ctx, names[i])
+		values, err := r.column(names[i])
+		if err != nil {
+			return nil, err
+		}
+		return vectorOf(ctx, values, cols[i].Type)
 	}), nil
-}
-
-// vector returns a column in memory.
-func (r *records) vector(ctx context.Context, name string) (*tables.Vector, error) {
-	from, err := r.column(name)
-	if err != nil {
-		return nil, err
-	}
-	kind, typ := r.features[name].elem()
-	var ints []int64
-	var floats []float64
-	var text []byte
-	ends, offs, nulls := []uint32{0}, []uint32{0}, []bool(nil)
-	err = from.Scan(ctx, func(_ int64, v column.Value) error {
-		list := v.List
-		if !from.Kind.IsList() {
-			nulls, list = append(nulls, v.Null), []column.Value{v}
-		}
-		for _, v := range list {
-			ints, floats, text = append(ints, v.Int), append(floats, v.Float), append(text, v.Text...)
-			ends = append(ends, uint32(len(text)))
-			if err := budget.Grow(ctx, 24+int64(len(v.Text))); err != nil {
-				return err
-			}
-		}
-		if len(text) > math.MaxInt32 || len(ints) > math.MaxInt32 {
-			return fault.New(fault.Limit, "column "+name, "over 2 GiB")
-		}
-		offs = append(offs, uint32(len(ints)))
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	var values *tables.Vector
-	switch kind {
-	case column.Int:
-		values = tables.NewInts(typ, ints, nulls)
-	case column.Float:
-		values = tables.NewFloats(typ, floats, nulls)
-	default:
-		values = tables.NewBytes(typ, text, ends, nulls)
-	}
-	if from.Kind.IsList() {
-		values = tables.NewList(values, offs, nil)
-	}
-	return values, nil
 }
