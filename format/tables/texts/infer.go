@@ -11,85 +11,98 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 )
 
-// contextErr returns the error of ctx, for which it looks at every 4096th row: parsing so many values takes less than 1
-// ms.
-func contextErr(ctx context.Context, row int) error {
-	if row%4096 == 0 {
-		return ctx.Err()
-	}
-	return nil
-}
-
 // Infer returns a column of strings as a text has it: numbers or booleans, if all strings are and want allows it. Nulls
 // must have no bytes. Among numbers and booleans of a CSV words such as "NA" are nulls, and blanks around them do not
 // count. With commas, numbers may have a comma in place of the point. Whole numbers are an error about the column if
 // one has over 64 bits: as floats they would be other ones. All other errors are of ctx.
 func Infer(ctx context.Context, column *tables.Vector, want Want, commas bool) (*tables.Vector, error) {
-	rows, nulls := column.Len(), []bool(nil)
-	isCSV, absent, point, comma := want <= Typed, false, false, false
-	isInt, isFloat, isBool, found, large := true, true, isCSV, false, -1
-	for row := range rows {
-		if err := contextErr(ctx, row); err != nil {
-			return nil, err
+	large, point, comma := -1, false, false
+	ints, nulls, err := parsed(ctx, column, want, func(row int, text string) (int64, bool) {
+		x, err := strconv.ParseInt(text, 10, 64)
+		over := errors.Is(err, strconv.ErrRange) && strings.Trim(text[1:], "0123456789") == ""
+		if over && large < 0 {
+			large = row
 		}
-		text := string(column.Bytes(row))
-		if text == "" {
+		return x, err == nil || over
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case ints != nil && large < 0:
+		return tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, ints, nulls), nil
+	case ints != nil && want == Words:
+		return asStrings(column, want), nil
+	case ints != nil:
+		return nil, fault.New(fault.Unsupported, "row "+strconv.Itoa(large),
+			"%s is no integer of 64 bits, as others in the column are", fault.Short(column.Str(large)))
+	}
+	floats, nulls, err := parsed(ctx, column, want, func(_ int, text string) (float64, bool) {
+		point, comma = point || strings.Contains(text, "."), comma || strings.Contains(text, ",")
+		return parseNumber(text, commas)
+	})
+	if err != nil || floats != nil && !(point && comma) { // 1.234 beside 1,5 may be a thousand
+		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, floats, nulls), err
+	}
+	if want > Typed {
+		return asStrings(column, want), nil
+	}
+	truths, nulls, err := parsed(ctx, column, want, func(_ int, text string) (bool, bool) {
+		return strings.EqualFold(text, "true"), slices.Contains(booleans, text)
+	})
+	if err != nil || truths != nil {
+		return tables.NewBools(truths, nulls), err
+	}
+	return asStrings(column, want), nil
+}
+
+// parsed returns the value of each text, and nulls of those that stand for none. It returns nil if parse refuses one,
+// one is a code that want keeps, or none has a value.
+func parsed[T int64 | float64 | bool](ctx context.Context, column *tables.Vector, want Want,
+	parse func(row int, text string) (T, bool)) (out []T, nulls []bool, err error) {
+	rows := column.Len()
+	for row := range rows {
+		if row%4096 == 0 && ctx.Err() != nil { // parsing so many values takes less than 1 ms
+			return nil, nil, ctx.Err()
+		}
+		text := column.Str(row)
+		isNull := text == ""
+		if !isNull && want <= Typed {
+			text = strings.TrimSpace(text)
+			isNull = slices.Contains(nullWords, text)
+		}
+		if isNull {
 			nulls = mark(nulls, rows, row)
 			continue
 		}
-		if isCSV {
-			if text = strings.TrimSpace(text); slices.Contains(nullWords, text) {
-				absent = true
-				continue
-			}
+		x, ok := parse(row, text)
+		if !ok || want != Values && isCode(text) {
+			return nil, nil, nil
 		}
-		found = true
+		if out == nil {
+			out = make([]T, rows)
+		}
+		out[row] = x
+	}
+	return out, nulls, nil
+}
+
+// asStrings returns the strings, of which those without bytes are null up to the first code that want keeps: digests of
+// tables depend on that.
+func asStrings(column *tables.Vector, want Want) *tables.Vector {
+	var nulls []bool
+	for row := range column.Len() {
+		text := column.Str(row)
+		if text == "" {
+			nulls = mark(nulls, column.Len(), row)
+		}
+		if want <= Typed {
+			text = strings.TrimSpace(text)
+		}
 		if want != Values && isCode(text) {
-			return column.WithNulls(nulls), nil
-		}
-		if isInt {
-			_, err := strconv.ParseInt(text, 10, 64)
-			over := errors.Is(err, strconv.ErrRange) && strings.Trim(text[1:], "0123456789") == ""
-			if isInt = err == nil || over; over && large < 0 {
-				large = row
-			}
-		}
-		if commas {
-			point, comma = point || strings.Contains(text, "."), comma || strings.Contains(text, ",")
-		}
-		if !isInt && isFloat {
-			_, isFloat = parseNumber(text, commas)
-		}
-		isBool = isBool && slices.Contains(booleans, text)
-	}
-	isFloat = isFloat && !(point && comma) // 1.234 beside 1,5 may be a thousand
-	for row := 0; absent && found && (isInt || isFloat || isBool) && row < rows; row++ {
-		if slices.Contains(nullWords, strings.TrimSpace(string(column.Bytes(row)))) {
-			nulls = mark(nulls, rows, row)
+			break
 		}
 	}
-	switch {
-	case !found || large >= 0 && isInt && want == Words:
-	case large >= 0 && isInt:
-		return nil, fault.New(fault.Unsupported, "row "+strconv.Itoa(large),
-			"%s is no integer of 64 bits, as others in the column are", fault.Short(string(column.Bytes(large))))
-	case isInt:
-		ints, err := parsed(ctx, column, func(text string) int64 {
-			x, _ := strconv.ParseInt(text, 10, 64)
-			return x
-		})
-		return tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, ints, nulls), err
-	case isFloat:
-		floats, err := parsed(ctx, column, func(text string) float64 {
-			x, _ := parseNumber(text, commas)
-			return x
-		})
-		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, floats, nulls), err
-	case isBool:
-		truths, err := parsed(ctx, column, func(text string) bool { return strings.EqualFold(text, "true") })
-		return tables.NewBools(truths, nulls), err
-	}
-	return column.WithNulls(nulls), nil
+	return column.WithNulls(nulls)
 }
 
 // mark adds a row to the nulls of a column.
@@ -117,18 +130,6 @@ var nullWords = []string{"NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "Null", "nu
 
 // booleans are the words that pandas takes for booleans.
 var booleans = []string{"True", "False", "true", "false", "TRUE", "FALSE"}
-
-// parsed returns the value of each text.
-func parsed[T int64 | float64 | bool](ctx context.Context, column *tables.Vector, parse func(text string) T) ([]T, error) {
-	out := make([]T, column.Len())
-	for row := range out {
-		if err := contextErr(ctx, row); err != nil {
-			return nil, err
-		}
-		out[row] = parse(strings.TrimSpace(string(column.Bytes(row))))
-	}
-	return out, nil
-}
 
 // parseNumber parses a decimal number, "nan" or "inf", but not hexadecimal numbers and underscores, which only programs
 // write. With commas, one may stand for the point.
