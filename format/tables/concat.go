@@ -303,11 +303,7 @@ func (v *Vector) bytes() (size int) {
 // many of these their strings are.
 func (v *Vector) Size() (size, text int64) {
 	text = int64(v.bytes())
-	size = int64(v.n+len(v.bools)) + 8*int64(len(v.ints)+len(v.high)+len(v.floats)) + text
-	if v.offs != nil {
-		size += 4 * int64(v.n)
-	}
-	return size, text
+	return v.width()*int64(v.n) + text, text
 }
 
 // append adds p's own values.

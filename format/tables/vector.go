@@ -342,24 +342,28 @@ func (v *Vector) Spans() (data []byte, lo, hi []uint32) {
 // Offsets returns the rows of kind List: value i is the child's rows offs[i] to offs[i+1].
 func (v *Vector) Offsets() (child *Vector, offs []uint32) { return v.children[0], v.offs }
 
-// TakeBytes returns about how much memory Take(rows) needs.
-func (v *Vector) TakeBytes(rows []int) int64 {
-	count, each := int64(len(rows)), int64(1) // whether it is null
+// width returns how many bytes a value takes, without its string, or its elements and fields.
+func (v *Vector) width() int64 {
+	width := int64(1) // whether it is null
 	if v.bools != nil {
-		each++
+		width++
 	}
-	for _, words := range [][]int64{v.ints, v.high} {
-		if words != nil {
-			each += 8
+	for _, there := range []bool{v.ints != nil, v.high != nil, v.floats != nil} {
+		if there {
+			width += 8
 		}
 	}
-	if v.floats != nil {
-		each += 8
+	if k := v.typ.Kind; k == String || k == Binary || k == List {
+		width += 4
 	}
-	size := count * each
+	return width
+}
+
+// TakeBytes returns about how much memory Take(rows) needs.
+func (v *Vector) TakeBytes(rows []int) int64 {
+	size := v.width() * int64(len(rows))
 	switch v.typ.Kind {
 	case String, Binary:
-		size += 4 * count
 		for _, r := range rows {
 			if r >= 0 {
 				size += int64(len(v.Bytes(r)))
@@ -373,7 +377,7 @@ func (v *Vector) TakeBytes(rows []int) int64 {
 			}
 		}
 		c := v.children[0]
-		size += 4*count + elems*(8+c.cost()/int64(max(c.n, 1))) // 8: the number of its row
+		size += elems * (8 + c.cost()/int64(max(c.n, 1))) // 8: the number of its row
 	case Struct:
 		for _, c := range v.children {
 			size += c.TakeBytes(rows)

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 // maxNames bounds the bytes of the different strings of a column, with nameBytes more for each, and maxName the bytes
@@ -183,17 +184,13 @@ func eachMember(object json.RawMessage, visit func(key string, value json.RawMes
 		return fmt.Errorf("%.32s is no object", object)
 	}
 	var value json.RawMessage
-	for d.More() {
-		key, err := d.Token()
+	return textguard.EachMember(d, func(name string) error {
+		err := d.Decode(&value)
 		if err == nil {
-			err = d.Decode(&value)
+			visit(name, value)
 		}
-		if err != nil {
-			return err
-		}
-		visit(key.(string), value) // the decoder takes no other keys
-	}
-	return nil
+		return err
+	})
 }
 
 // addJSON adds a value of JSON; one without bytes is missing.

@@ -195,7 +195,7 @@ type listEnd struct {
 func (in *items) object(d *json.Decoder) error {
 	properties := map[string]json.RawMessage{}
 	collection, byKey := false, false
-	err := eachMember(d, func(name string) error {
+	err := textguard.EachMember(d, func(name string) error {
 		if name == "features" {
 			token, err := d.Token()
 			switch {
@@ -398,17 +398,9 @@ func (in *items) value(data json.RawMessage, outer map[string]json.RawMessage, a
 	return in.put(nil, in.values, outer, "row", at)
 }
 
-// noEnd makes the end of the file inside of an object an error.
-func noEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
 // list reads the items of a list to its end, in an object with the members of outer.
 func (in *items) list(d *json.Decoder, outer map[string]json.RawMessage) error {
-	return eachElement(d, func() error {
+	return textguard.EachElement(d, func() error {
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/texts"
+	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 // maxWalk bounds how deep lists and objects nest that a path leads through.
@@ -43,7 +44,7 @@ func (in *items) at(d *json.Decoder, path string, outer map[string]json.RawMessa
 		if k, err := strconv.ParseUint(name, 10, 31); err == nil {
 			return in.numbered(d, path, rest, int(k), outer)
 		}
-		return eachElement(d, func() error { return in.at(d, path, outer, true) })
+		return textguard.EachElement(d, func() error { return in.at(d, path, outer, true) })
 	case json.Delim('{'):
 		switch {
 		case path == "" && !below:
@@ -70,34 +71,12 @@ func (in *items) at(d *json.Decoder, path string, outer map[string]json.RawMessa
 	return in.element(raw, outer, d.InputOffset())
 }
 
-// eachElement calls visit, which reads a value, for each element of a list, from behind its bracket to its end.
-func eachElement(d *json.Decoder, visit func() error) error {
-	for d.More() {
-		if err := visit(); err != nil {
-			return noEnd(err)
-		}
-	}
-	_, err := d.Token()
-	return noEnd(err)
-}
-
-// eachMember calls visit, which reads a value, for each member of an object, from behind its brace to its end.
-func eachMember(d *json.Decoder, visit func(name string) error) error {
-	return eachElement(d, func() error {
-		name, err := d.Token()
-		if err != nil {
-			return err
-		}
-		return visit(name.(string))
-	})
-}
-
 // numbered reads the rows below element k of a list, from behind its bracket on, or at the path in every element if
 // objects among them have such a member.
 func (in *items) numbered(d *json.Decoder, path, rest string, k int, outer map[string]json.RawMessage) error {
 	var element json.RawMessage // k, if it has no such member
 	found, next := false, 0
-	err := eachElement(d, func() error {
+	err := textguard.EachElement(d, func() error {
 		defer in.file.Next()
 		var raw json.RawMessage
 		var members map[string]json.RawMessage
@@ -143,7 +122,7 @@ func columnOf(name string) (column string, ok bool) {
 
 // each reads the rows in every member of an object, from behind its brace on.
 func (in *items) each(d *json.Decoder, column, rest string, outer map[string]json.RawMessage) error {
-	return eachMember(d, func(name string) error {
+	return textguard.EachMember(d, func(name string) error {
 		inside := map[string]json.RawMessage{}
 		maps.Copy(inside, outer)
 		inside[column] = keyValue(name)
@@ -166,7 +145,7 @@ func keyValue(key string) json.RawMessage {
 func (in *items) chain(d *json.Decoder, path string) error {
 	var seen []string
 	found := ""
-	err := eachMember(d, func(name string) (err error) {
+	err := textguard.EachMember(d, func(name string) (err error) {
 		switch rest, ok := within(path, name); {
 		case ok && found != "":
 			err = twice(path, found, name, d.InputOffset())
@@ -213,7 +192,7 @@ func fitting(members map[string]json.RawMessage, path string) []string {
 // inside reads the rows at a path in an object of a list, from behind its brace on.
 func (in *items) inside(d *json.Decoder, path string, outer map[string]json.RawMessage) error {
 	members := map[string]json.RawMessage{}
-	err := eachMember(d, func(name string) error {
+	err := textguard.EachMember(d, func(name string) error {
 		var raw json.RawMessage
 		err := d.Decode(&raw)
 		members[name] = raw
