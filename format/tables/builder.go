@@ -153,7 +153,8 @@ func (b *vectorBuilder) addBytes(v *parquet.Values) error {
 			return nil
 		}
 		_ = b.copying.Wait() // vector returns the error
-		values.data, values.offs = b.codes.coded().flat()
+		before := &Vector{typ: values.typ, n: len(b.codes.codes), coded: b.codes.coded()}
+		_ = values.append(before) // strings have no error
 		b.codes = nil
 	}
 	size := v.Size()

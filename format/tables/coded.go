@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/format/tables/parquet"
+	"github.com/chaski-eo/chaski/internal/num"
 )
 
 // coded holds strings with at most 255 distinct values, in one byte a row.
@@ -13,10 +14,9 @@ type coded struct {
 	codes  []uint8
 	values *Vector // the string of each code; nullCode's is null
 
-	once sync.Once
-	data []byte
-	offs []uint32
-	made atomic.Int64 // bytes of data and offs once flat made them; cost reads it without waiting for once
+	once   sync.Once
+	lo, hi []uint32
+	made   atomic.Int64 // bytes of lo and hi once spans made them; cost reads it without waiting for once
 }
 
 // nullCode is the code of null rows. Codes 0 to 254 are left for strings, so it is also how many distinct strings there
@@ -24,7 +24,7 @@ type coded struct {
 const nullCode = math.MaxUint8
 
 // Coded returns the strings in coded form: the code of each row, and the 256 values of the codes. The values of code
-// 255, which null rows have, and of unused codes are null. It returns nil if the vector is not coded; then Raw
+// 255, which null rows have, and of unused codes are null. It returns nil if the vector is not coded; then Spans
 // has the values. The caller must change neither.
 func (v *Vector) Coded() (codes []uint8, values *Vector) {
 	if v.coded == nil {
@@ -33,29 +33,16 @@ func (v *Vector) Coded() (codes []uint8, values *Vector) {
 	return v.coded.codes, v.coded.values
 }
 
-// size returns how many bytes the strings have.
-func (c *coded) size() int {
-	size := 0
-	for _, k := range c.codes {
-		size += int(c.values.offs[int(k)+1] - c.values.offs[k])
-	}
-	return size
-}
-
-// flat returns all strings in the form of Raw. It writes them out once, and keeps them.
-func (c *coded) flat() (data []byte, offs []uint32) {
+// spans returns where the string of each row lies in the data of values. It finds out once, and keeps it.
+func (c *coded) spans() (lo, hi []uint32) {
 	c.once.Do(func() {
-		c.data, c.offs = make([]byte, 0, c.size()), make([]uint32, 1, len(c.codes)+1)
-		for _, k := range c.codes {
-			c.data = append(c.data, c.values.Bytes(int(k))...)
-			c.offs = append(c.offs, uint32(len(c.data)))
-		}
-		c.made.Store(int64(cap(c.data)) + 4*int64(cap(c.offs)))
+		c.lo, c.hi = num.Pick(c.values.offs, c.codes), num.Pick(c.values.offs[1:], c.codes)
+		c.made.Store(4 * int64(cap(c.lo)+cap(c.hi)))
 	})
-	return c.data, c.offs
+	return c.lo, c.hi
 }
 
-// cost is about how much memory the strings take, including the copy that flat keeps.
+// cost is about how much memory the strings take, including what spans keeps.
 func (c *coded) cost() int64 { return int64(cap(c.codes)) + c.values.cost() + c.made.Load() }
 
 // coder assigns codes to strings.
@@ -70,8 +57,8 @@ type coder struct {
 }
 
 // admits reports whether the strings of a page fit the codes, and assigns codes to new ones in the page's dictionary.
-// It refuses when the first rows strings, each as long as the longest, could take more than limit bytes in the form of
-// Raw. It also refuses when the distinct strings take more than limit: a dictionary may hold many that no row uses.
+// It refuses when the first rows strings, each as long as the longest, could take more than limit bytes written out. It
+// also refuses when the distinct strings take more than limit: a dictionary may hold many that no row uses.
 func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 	limit = min(limit, math.MaxUint32)
 	values := v.Dictionary()
@@ -99,7 +86,7 @@ func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 		}
 		c.dict, c.last = values, last
 	}
-	// Raw spells the rows out: a file of few bytes must not make it allocate without bound.
+	// Who writes the rows out must not allocate without bound for a file of few bytes.
 	return int64(rows) <= limit/int64(max(c.longest, 1))
 }
 

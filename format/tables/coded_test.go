@@ -80,7 +80,7 @@ var codedBytes = sync.OnceValues(func() ([]byte, error) {
 	return b.Bytes(), err
 })
 
-// TestBytesOfStrings promises that Bytes counts at least the codes of a table's strings, and the copy of Raw once it is
+// TestBytesOfStrings promises that Bytes counts at least the codes of a table's strings, and what Spans keeps once it is
 // made.
 func TestBytesOfStrings(t *testing.T) {
 	race.SkipCovered(t)
@@ -94,13 +94,9 @@ func TestBytesOfStrings(t *testing.T) {
 	if coded < before+codedRows {
 		t.Errorf("%d bytes after %d", coded, before)
 	}
-	v.Raw()
-	texts := 0
-	for i := range codedRows {
-		texts += len(v.Str(i))
-	}
-	if n := tab.Bytes(); n < coded+int64(texts)+4*codedRows {
-		t.Errorf("%d bytes after %d with %d of texts", n, coded, texts)
+	v.Spans()
+	if n := tab.Bytes(); n < coded+8*codedRows {
+		t.Errorf("%d bytes after %d", n, coded)
 	}
 }
 
@@ -163,12 +159,12 @@ func TestFewDistinctStrings(t *testing.T) {
 		var running sync.WaitGroup
 		for range 3 {
 			running.Go(func() {
-				data, offs := v.Raw()
-				if len(offs) != codedRows+1 || int(offs[codedRows]) != len(data) {
-					t.Errorf("%s: %d ends, %d bytes", name, len(offs), len(data))
+				data, lo, hi := v.Spans()
+				if len(lo) != codedRows || len(hi) != codedRows {
+					t.Errorf("%s: %d begins, %d ends", name, len(lo), len(hi))
 				}
 				for i := range codedRows {
-					if got := string(data[offs[i]:offs[i+1]]); got != v.Str(i) {
+					if got := string(data[lo[i]:hi[i]]); got != v.Str(i) {
 						t.Errorf("%s, row %d: %q, want %q", name, i, got, v.Str(i))
 						return
 					}
@@ -179,9 +175,9 @@ func TestFewDistinctStrings(t *testing.T) {
 	}
 }
 
-// TestCodesRefuseWhatRawDoesNotHold promises that strings are not coded if Raw could need more bytes than a column may
-// take.
-func TestCodesRefuseWhatRawDoesNotHold(t *testing.T) {
+// TestCodesRefuseWhatAColumnDoesNotHold promises that strings are not coded if they could need more bytes than a column
+// may take.
+func TestCodesRefuseWhatAColumnDoesNotHold(t *testing.T) {
 	b := codedFile(t)
 	tab, err := Read(t.Context(), memory(b), 0, int64(len(b)), Options{MaxBytes: 5 * codedRows})
 	if err != nil {

@@ -286,11 +286,9 @@ func (a *Appender) Vector() *Vector { return &a.v }
 // bytes returns how many bytes the strings have.
 func (v *Vector) bytes() (size int) {
 	switch {
-	case v.coded != nil:
-		return v.coded.size()
-	case v.ends != nil:
-		for i, end := range v.ends {
-			size += int(end - v.offs[i])
+	case v.coded != nil || v.ends != nil:
+		for i := range v.n {
+			size += len(v.Bytes(i))
 		}
 		return size
 	case v.data == nil: // of other kinds, too
@@ -325,7 +323,6 @@ func (v *Vector) append(p *Vector) error {
 		}
 		v.floats = append(v.floats, p.floats...)
 	case String, Binary, List:
-		// Raw would make a copy of all strings and keep it.
 		if p.coded != nil || p.ends != nil {
 			for i := range p.n {
 				if !p.Null(i) {

@@ -322,21 +322,16 @@ func (v *Vector) High() []int64 { return v.high }
 // Floats returns the values of kind Float64.
 func (v *Vector) Floats() []float64 { return v.floats }
 
-// Raw returns the values of the kinds String and Binary: value i is data[offs[i]:offs[i+1]]. Of a Pick it is Spans.
-func (v *Vector) Raw() (data []byte, offs []uint32) {
-	if v.coded != nil {
-		return v.coded.flat()
-	}
-	return v.data, v.offs
-}
-
 // Spans returns the values of the kinds String and Binary: value i is data[lo[i]:hi[i]].
 func (v *Vector) Spans() (data []byte, lo, hi []uint32) {
-	if v.ends != nil {
+	switch {
+	case v.coded != nil:
+		lo, hi = v.coded.spans()
+		return v.coded.values.data, lo, hi
+	case v.ends != nil:
 		return v.data, v.offs, v.ends
 	}
-	data, offs := v.Raw()
-	return data, offs[:v.n], offs[1:]
+	return v.data, v.offs[:v.n], v.offs[1:]
 }
 
 // Offsets returns the rows of kind List: value i is the child's rows offs[i] to offs[i+1].
@@ -454,11 +449,11 @@ func (v *Vector) Part(lo, n int) *Vector {
 	switch {
 	case v.typ.Kind == Null:
 		return NewNulls(v.typ, n)
-	case v.ends != nil:
-		out.data, out.offs, out.ends = v.data, part(v.offs, lo, n), part(v.ends, lo, n)
+	case v.coded != nil || v.ends != nil:
+		data, starts, ends := v.Spans()
+		out.data, out.offs, out.ends = data, part(starts, lo, n), part(ends, lo, n)
 	case v.typ.Kind == String || v.typ.Kind == Binary:
-		data, offs := v.Raw()
-		out.data, out.offs = data, offs[lo:lo+n+1]
+		out.data, out.offs = v.data, v.offs[lo:lo+n+1]
 	}
 	return out
 }
