@@ -50,7 +50,7 @@ var codec zstd.Codec
 
 // NewWriter returns a writer of tables with these columns. meta, which may be nil, is the key-value metadata of each.
 func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err error) {
-	defer recovered(&err)
+	defer Recovered("table", &err)
 	options := []parquet.WriterOption{
 		parquet.NewSchema("schema", groupOf(cols)), parquet.Compression(&codec),
 		parquet.CreatedBy("chaski", version, ""),
@@ -72,16 +72,16 @@ func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err err
 	return writer, nil
 }
 
-// recovered makes an error of a panic of the Parquet library, which must not end a server. It is deferred.
-func recovered(err *error) {
+// Recovered makes an error about a part of a panic of the Parquet library, which must not end a server. It is deferred.
+func Recovered(part string, err *error) {
 	if p := recover(); p != nil {
-		*err = fault.New(fault.Unsupported, "table", "the Parquet writer failed: %v", p)
+		*err = fault.New(fault.Unsupported, part, "the Parquet writer failed: %v", p)
 	}
 }
 
 // Write writes a table, which must have the columns given to NewWriter. An error leaves the writer usable.
 func (w *Writer) Write(ctx context.Context, out io.Writer, t *tables.Table) (err error) {
-	defer recovered(&err)
+	defer Recovered("table", &err)
 	if !slices.EqualFunc(w.cols, t.Columns(), func(a, b tables.Column) bool {
 		return a.Name == b.Name && a.Type.Equal(b.Type)
 	}) {

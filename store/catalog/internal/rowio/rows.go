@@ -101,12 +101,7 @@ func (r *Row) Append(row parquet.Row, first int) parquet.Row {
 
 // Write makes n rows in parallel, a block at a time, and writes them in order.
 func Write(ctx context.Context, w io.Writer, n int, o RowOptions, src Source) (rows int, err error) {
-	defer func() {
-		// A panic of the Parquet library must not end a server.
-		if p := recover(); p != nil {
-			rows, err = 0, fault.New(fault.Unsupported, "catalog", "the Parquet writer failed: %v", p)
-		}
-	}()
+	defer encode.Recovered("catalog", &err)
 	c := newCatalogWriter(w, src.Columns, o.Folders)
 	err = c.all(ctx, n, o, src)
 	if err != nil && !o.Partial || c.rows == 0 {
