@@ -3,7 +3,6 @@ package tables
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -16,7 +15,6 @@ type leafStream struct {
 	rep, def []uint8 // repetition and definition levels; nil: all 0
 	n        int
 	values   *Vector
-	next     int // the value that leaf takes next
 }
 
 func (s *leafStream) repAt(i int) int { return levelAt(s.rep, i) }
@@ -29,33 +27,25 @@ func levelAt(levels []uint8, i int) int {
 	return int(levels[i])
 }
 
+// has reports whether an entry of the levels is an instance of a node in lists.
+func (s *leafStream) has(i int, in element) bool { return s.repAt(i) <= in.rep && s.defAt(i) >= in.def }
+
+// element has the levels of the elements of the list around a node: the repetition level up to which an entry begins
+// one, and the definition level from which on there is one. Around a column they are 0, as each row is one.
+type element struct{ rep, def int }
+
 // nested decodes a column that has lists or structs. It decodes all rows and takes the kept ones out.
 func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, error) {
 	assembly := assembler{p: p, streams: map[int]*leafStream{}}
 	if err := assembly.load(ctx, f); err != nil {
 		return nil, err
 	}
-	// Where each row begins in each leaf.
-	pos := places{}
-	for leaf, stream := range assembly.streams {
-		for i := range stream.n {
-			if stream.repAt(i) == 0 {
-				pos[leaf] = append(pos[leaf], int32(i))
-			}
-		}
-		if len(pos[leaf]) != int(p.f.Rows) || stream.n > 0 && stream.repAt(0) != 0 {
-			return nil, fault.New(fault.Corrupt, "column "+f.Name, "%d rows of %d", len(pos[leaf]), p.f.Rows)
-		}
-	}
-	values := assembly.node(f, int(p.f.Rows), pos)
+	values := assembly.node(f, int(p.f.Rows), element{})
 	if assembly.err != nil || p.keep == nil {
 		return values, assembly.err
 	}
 	return values.Take(p.keep.Rows())
 }
-
-// places are positions in the streams, by leaf: one for each instance of a node's parent.
-type places map[int][]int32
 
 // assembler builds the vectors of one nested column from the streams of its leaves. After the first error its vectors
 // have no meaning.
@@ -96,6 +86,15 @@ func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
 		}
 	}
 	a.streams[f.Leaf] = stream
+	rows := int64(0)
+	for i := range stream.n {
+		if stream.repAt(i) == 0 {
+			rows++
+		}
+	}
+	if rows != a.p.f.Rows || stream.n > 0 && stream.repAt(0) != 0 {
+		return fault.New(fault.Corrupt, "column "+builder.name, "%d rows of %d", rows, a.p.f.Rows)
+	}
 	var err error
 	stream.values, err = builder.vector()
 	return err
@@ -108,49 +107,49 @@ func appendLevels(to []uint8, from []uint32) []uint8 {
 	return to
 }
 
-// node assembles n instances of a node from the given places.
-func (a *assembler) node(f *parquet.Field, n int, at places) *Vector {
+// node assembles the n instances of a node.
+func (a *assembler) node(f *parquet.Field, n int, in element) *Vector {
 	if f.Repeated {
-		return a.list(f, f, f.Def-1, n, at)
+		return a.list(f, f, f.Def-1, n, in)
 	}
-	return a.bare(f, n, at)
+	return a.bare(f, n, in)
 }
 
 // bare assembles instances of a node as if it were not repeated itself.
-func (a *assembler) bare(f *parquet.Field, n int, at places) *Vector {
+func (a *assembler) bare(f *parquet.Field, n int, in element) *Vector {
 	if f.Leaf >= 0 {
-		return a.leaf(f, at)
+		return a.leaf(f, n, in)
 	}
 	if list, elem := listOf(f); list != nil {
-		return a.list(list, elem, f.Def, n, at)
+		return a.list(list, elem, f.Def, n, in)
 	}
-	out := &Vector{typ: a.p.bare(f), n: n, nulls: a.nulls(f, f.Def, n, at)}
+	out := &Vector{typ: a.p.bare(f), n: n, nulls: a.nulls(f, f.Def, n, in)}
 	for i := range f.Children {
-		values := a.node(&f.Children[i], n, at)
-		if values.n != n {
-			a.disagree(f)
-		}
-		out.children = append(out.children, values)
+		out.children = append(out.children, a.node(&f.Children[i], n, in))
 	}
 	return out
 }
 
-// nulls returns which instances of a node are missing: those below its definition level. It returns nil if none is.
-func (a *assembler) nulls(f *parquet.Field, def, n int, at places) []bool {
+// nulls returns which of n instances of a node are missing: those below its definition level. It returns nil if none
+// is.
+func (a *assembler) nulls(f *parquet.Field, def, n int, in element) (nulls []bool) {
 	below := leaves(f, nil)
 	if len(below) == 0 {
 		return nil
 	}
 	// All leaves have the level of a node above them: the first one tells.
-	stream := a.streams[below[0]]
-	var nulls []bool
-	for i, k := range at[below[0]] {
-		if stream.defAt(int(k)) < def {
+	stream, k := a.streams[below[0]], 0
+	for i := range stream.n {
+		if !stream.has(i, in) {
+			continue
+		}
+		if stream.defAt(i) < def {
 			if nulls == nil {
 				nulls = make([]bool, n)
 			}
-			nulls[i] = true
+			nulls[k] = true
 		}
+		k++
 	}
 	return nulls
 }
@@ -160,52 +159,40 @@ func (a *assembler) fail(err error) *Vector {
 	return &Vector{}
 }
 
-func (a *assembler) disagree(f *parquet.Field) *Vector {
-	return a.fail(fault.New(fault.Corrupt, "column "+f.Name, "the levels of its parts disagree"))
-}
-
-// list assembles lists of the elements elem of a repeated node. An instance whose definition level is below def is
+// list assembles n lists of the elements elem of a repeated node. An instance whose definition level is below def is
 // null, one below the repeated node's level is empty.
-func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) *Vector {
+func (a *assembler) list(repeated, elem *parquet.Field, def, n int, in element) *Vector {
 	typ := a.p.bare(elem)
 	if elem != repeated {
 		typ = a.p.typeOf(elem)
 	}
-	out := &Vector{typ: Type{Kind: List, Elem: &typ}, n: n, nulls: a.nulls(repeated, def, n, at)}
-	elements := places{}
+	inside := element{repeated.Rep, repeated.Def}
+	out := &Vector{typ: Type{Kind: List, Elem: &typ}, n: n, nulls: a.nulls(repeated, def, n, in)}
 	for _, leaf := range leaves(repeated, nil) {
-		stream := a.streams[leaf]
-		offs := make([]uint32, 1, n+1)
-		var elems []int32
-		for _, pos := range at[leaf] {
-			if stream.defAt(int(pos)) >= repeated.Def {
-				elems = append(elems, pos)
-				for q := int(pos) + 1; q < stream.n && stream.repAt(q) >= repeated.Rep; q++ {
-					if stream.repAt(q) == repeated.Rep {
-						elems = append(elems, int32(q))
-					}
-				}
+		stream, offs, count := a.streams[leaf], make([]uint32, 0, n+1), uint32(0)
+		for i := range stream.n {
+			if stream.has(i, in) {
+				offs = append(offs, count)
 			}
-			offs = append(offs, uint32(len(elems)))
+			if stream.has(i, inside) {
+				count++
+			}
 		}
-		if out.offs != nil && !slices.Equal(out.offs, offs) {
-			return a.disagree(repeated)
+		offs = append(offs, count)
+		if len(offs) != n+1 || offs[0] != 0 || out.offs != nil && !slices.Equal(out.offs, offs) {
+			return a.fail(fault.New(fault.Corrupt, "column "+repeated.Name, "the levels of its parts disagree"))
 		}
-		elements[leaf], out.offs = elems, offs
+		out.offs = offs
 	}
 	// A list of structs without fields has no leaf that says how long it is.
 	if out.offs == nil {
 		return a.fail(fault.New(fault.Unsupported, "column "+repeated.Name, "lists of structs without fields"))
 	}
-	count := int(out.offs[n])
 	var child *Vector
-	if elem == repeated {
-		child = a.bare(elem, count, elements)
+	if count := int(out.offs[n]); elem == repeated {
+		child = a.bare(elem, count, inside)
 	} else {
-		child = a.node(elem, count, elements)
-	}
-	if child.n != count {
-		return a.disagree(repeated)
+		child = a.node(elem, count, inside)
 	}
 	out.children = []*Vector{child}
 	return out
@@ -221,22 +208,21 @@ func leaves(f *parquet.Field, to []int) []int {
 	return to
 }
 
-// leaf takes the values of a leaf, in order, each value once.
-func (a *assembler) leaf(f *parquet.Field, at places) *Vector {
-	stream := a.streams[f.Leaf]
-	rows := make([]int, len(at[f.Leaf]))
-	for i, k := range at[f.Leaf] {
-		rows[i] = -1
-		if stream.defAt(int(k)) == f.Def {
-			if stream.next >= stream.values.n {
-				return a.disagree(f)
-			}
-			rows[i] = stream.next
-			stream.next++
+// leaf takes the values of n instances of a leaf, in order, each value once.
+func (a *assembler) leaf(f *parquet.Field, n int, in element) *Vector {
+	stream, next, rows := a.streams[f.Leaf], 0, make([]int, 0, n)
+	for i := range stream.n {
+		switch {
+		case !stream.has(i, in):
+		case stream.defAt(i) == f.Def:
+			rows = append(rows, next)
+			next++
+		default:
+			rows = append(rows, -1)
 		}
 	}
-	if stream.next != stream.values.n || stream.values.n > math.MaxInt32 {
-		return a.disagree(f) // values are left that belong to no instance
+	if next != stream.values.n { // values are left that belong to no instance, or lack
+		return a.fail(fault.New(fault.Corrupt, "column "+f.Name, "the levels of its parts disagree"))
 	}
 	values, err := stream.values.Take(rows)
 	if err != nil {
