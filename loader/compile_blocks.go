@@ -99,7 +99,7 @@ func (d *dataset) spans() bool {
 		return false
 	}
 	return d.table.Array || slices.ContainsFunc(d.rasters, func(r *pixels.Raster) bool {
-		return d.table.Fields[r.TableColumn].Extent != nil
+		return d.table.Fields[r.TableColumn].Extent() != nil
 	})
 }
 
@@ -111,7 +111,7 @@ func (e *Engine) rangesOf(ctx context.Context, draw *shuffle.Draw) (out []source
 		if row < 0 {
 			continue
 		}
-		if of := d.table.Fields[d.column(field, step)].Extent; of != nil {
+		if of := d.table.Fields[d.column(field, step)].Extent(); of != nil {
 			if at, ok := of(ctx, row); ok {
 				out = append(out, at)
 			}

@@ -121,9 +121,6 @@ func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rs []
 
 // checkTimeless checks that the rows of each sequence have the same value of a field, or the same file.
 func (d *dataset) checkTimeless(ctx context.Context, field *Field, column *rows.Field, s *shuffle.Series) error {
-	if column.Value == nil {
-		return nil
-	}
 	sequence := make([]int64, s.Length())
 	for i := range s.Len() {
 		s.Rows(i, sequence)

@@ -159,32 +159,38 @@ func (t *fakeTable) add(field int, row int64, a *fakeAsset, object []byte) {
 }
 
 // table returns the dataset as an engine reads it. The id of a row is its number.
-func (t *fakeTable) table() *rows.Table {
-	id := func(_ context.Context, row int64) (string, error) { return fmt.Sprint(row), nil }
-	made := &rows.Table{N: t.rows, Fingerprint: "fake" + t.print, ID: id, ScanIDs: scanIDs(t.rows, id),
-		Column: t.column, Close: func() error { return nil }}
-	for f, kind := range t.kinds {
-		made.Fields = append(made.Fields, rows.Field{
-			Kind:  kind,
-			Asset: func(_ context.Context, row int64) (catalog.Asset, error) { return t.asset(f, row) },
-			Value: func(_ context.Context, row int64) (catalog.Value, error) { return t.value(f, row), nil },
-		})
+func (t *fakeTable) table() *rows.Table { return rows.New(fakeStore{t}) }
+
+// fakeStore is a fakeTable as a store.
+type fakeStore struct{ t *fakeTable }
+
+func (s fakeStore) Len() int64                  { return s.t.rows }
+func (s fakeStore) Fields() int                 { return len(s.t.kinds) }
+func (s fakeStore) Kind(field int) catalog.Kind { return s.t.kinds[field] }
+func (s fakeStore) Fingerprint() string         { return "fake" + s.t.print }
+func (s fakeStore) Close() error                { return nil }
+
+func (s fakeStore) ID(_ context.Context, row int64) (string, error) { return fmt.Sprint(row), nil }
+
+func (s fakeStore) ScanIDs(_ context.Context, visit func(row int64, id string) error) error {
+	for row := range s.t.rows {
+		if err := visit(row, fmt.Sprint(row)); err != nil {
+			return err
+		}
 	}
-	return made
+	return nil
 }
 
-// scanIDs returns rows.Table.ScanIDs of some rows.
-func scanIDs(n int64, id func(context.Context, int64) (string, error)) func(
-	context.Context, func(int64, string) error) error {
-	return func(ctx context.Context, visit func(int64, string) error) error {
-		for row := range n {
-			name, _ := id(ctx, row)
-			if err := visit(row, name); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+func (s fakeStore) Column(ctx context.Context, name string) (*rows.Column, error) {
+	return s.t.column(ctx, name)
+}
+
+func (s fakeStore) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
+	return s.t.asset(field, row)
+}
+
+func (s fakeStore) Value(_ context.Context, field int, row int64) (catalog.Value, error) {
+	return s.t.value(field, row), nil
 }
 
 func (t *fakeTable) asset(f int, row int64) (catalog.Asset, error) {

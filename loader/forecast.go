@@ -496,7 +496,7 @@ func (p *dryRun) join(uri string, decoded bool) {
 
 // pageSpan counts the span that has the page of an asset, the first time. ok is false if none has.
 func (p *dryRun) pageSpan(ctx context.Context, d *dataset, a *dryrun.Asset) (requests, bytes int64, ok bool) {
-	extent := d.table.Fields[a.Key.Column].Extent
+	extent := d.table.Fields[a.Key.Column].Extent()
 	if p.spans == nil || extent == nil {
 		return 0, 0, false
 	}

@@ -347,7 +347,7 @@ func (d *dataset) preferred(ctx context.Context, list []scenes.Scene, rule strin
 // rows are misplaced. With the policy "error" the first of them is its error, because the run would meet it anyway, but
 // hours later.
 func (d *dataset) checkGround(ctx context.Context, e *Engine) error {
-	if len(d.rasters) < 2 || d.table.Misplaced == nil || d.kind.Ground {
+	if len(d.rasters) < 2 || d.kind.Ground {
 		return nil
 	}
 	lead := d.rasters[0]

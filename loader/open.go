@@ -49,7 +49,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 		return nil, errors.Join(err, engine.closeTables())
 	}
 	engine.lookAhead()
-	engine.announces = slices.ContainsFunc(engine.sets, (*dataset).announces)
+	engine.announces = slices.ContainsFunc(engine.sets, func(d *dataset) bool { return d.table.Announces() })
 	return engine, nil
 }
 

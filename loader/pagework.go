@@ -19,9 +19,6 @@ func (w *pageWork) open(ctx context.Context, sets []*dataset) (context.Context, 
 	w.counters, w.announced = map[*dataset]*catalog.PageCounter{}, map[int64][]func(){}
 	dry := ctx
 	for _, set := range sets {
-		if set.table.Pages == nil {
-			continue
-		}
 		counter, err := set.table.Pages(ctx)
 		if err != nil {
 			return nil, err

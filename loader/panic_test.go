@@ -41,23 +41,25 @@ func (trippingReader) ReadAt(_ context.Context, p []byte, _ int64) error {
 }
 
 // table returns the table of t, in which a raster and a value panic.
-func (t tripping) table() *rows.Table {
-	made := t.fakeTable.table()
-	for i, field := range made.Fields {
-		made.Fields[i].Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
-			if row == t.asset {
-				panic("asset")
-			}
-			return field.Asset(ctx, row)
-		}
-		made.Fields[i].Value = func(ctx context.Context, row int64) (catalog.Value, error) {
-			if row == t.value {
-				panic("value")
-			}
-			return field.Value(ctx, row)
-		}
+func (t tripping) table() *rows.Table { return rows.New(trippingStore{fakeStore{t.fakeTable}, t}) }
+
+type trippingStore struct {
+	fakeStore
+	at tripping
+}
+
+func (s trippingStore) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+	if row == s.at.asset {
+		panic("asset")
 	}
-	return made
+	return s.fakeStore.Asset(ctx, field, row)
+}
+
+func (s trippingStore) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
+	if row == s.at.value {
+		panic("value")
+	}
+	return s.fakeStore.Value(ctx, field, row)
 }
 
 // openTripping opens an engine of 24 chips, of which row 7 panics.

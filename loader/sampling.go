@@ -1,11 +1,6 @@
 package loader
 
-import (
-	"slices"
-
-	"github.com/chaski-eo/chaski/loader/rows"
-	"github.com/chaski-eo/chaski/loader/spec"
-)
+import "github.com/chaski-eo/chaski/loader/spec"
 
 // resamples reports whether windows have another size in the tensor.
 func (d *dataset) resamples() bool {
@@ -28,10 +23,5 @@ func (d *dataset) drawsNoCorner() bool {
 // Rasters in large pages say nothing before: that would read their pages once more.
 func (d *dataset) sharesChunks(named bool) bool {
 	windows := d.kind.Shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner())
-	return (windows || d.together > 1) && d.views == nil && d.ground == nil && !d.announces()
-}
-
-// announces reports whether a field of the table has Announce.
-func (d *dataset) announces() bool {
-	return slices.ContainsFunc(d.table.Fields, func(f rows.Field) bool { return f.Announce != nil })
+	return (windows || d.together > 1) && d.views == nil && d.ground == nil && !d.table.Announces()
 }

@@ -118,16 +118,20 @@ func tryMixed(sp Spec, tabs map[string]*fakeTable, workers int) (*Engine, error)
 
 // placed returns a table whose objects have a name in front.
 func placed(t *fakeTable, name string) *rows.Table {
-	made := t.table()
-	made.Fingerprint = "fake " + name
-	for i := range made.Fields {
-		made.Fields[i].Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
-			a, err := t.asset(i, row)
-			a.URI = name + ":" + a.URI
-			return a, err
-		}
-	}
-	return made
+	return rows.New(placedStore{fakeStore{t}, name})
+}
+
+type placedStore struct {
+	fakeStore
+	name string
+}
+
+func (s placedStore) Fingerprint() string { return "fake " + s.name }
+
+func (s placedStore) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
+	a, err := s.t.asset(field, row)
+	a.URI = s.name + ":" + a.URI
+	return a, err
 }
 
 var sampledFields = []Field{

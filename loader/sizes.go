@@ -18,10 +18,8 @@ const maxMeasured = 10_000_000
 // none, from the headers of the files.
 func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].TableColumn
-	switch field := &d.table.Fields[column]; {
-	case field.Size != nil:
-		d.sizes.one = field.Size
-	case field.Sizes != nil:
+	field := &d.table.Fields[column]
+	if d.sizes.one = field.Size; d.sizes.one == nil {
 		var err error
 		if d.sizes.each, err = field.Sizes(ctx); err != nil {
 			return err

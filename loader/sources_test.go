@@ -331,10 +331,23 @@ func TestWeightsOfWindows(t *testing.T) {
 
 // renamed returns a table whose rows have other ids.
 func renamed(t *fakeTable, ids []string) *rows.Table {
-	made := t.table()
-	made.ID = func(_ context.Context, row int64) (string, error) { return ids[row], nil }
-	made.ScanIDs = scanIDs(made.N, made.ID)
-	return made
+	return rows.New(renamedStore{fakeStore{t}, ids})
+}
+
+type renamedStore struct {
+	fakeStore
+	ids []string
+}
+
+func (s renamedStore) ID(_ context.Context, row int64) (string, error) { return s.ids[row], nil }
+
+func (s renamedStore) ScanIDs(_ context.Context, visit func(row int64, id string) error) error {
+	for row, id := range s.ids {
+		if err := visit(int64(row), id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TestWeightsAreOfTheirSamples: weights belong to row numbers, so rows in another order, or other

@@ -95,9 +95,7 @@ func (e *Engine) announce(t steps.Ticket) (announced []func()) {
 		return nil
 	}
 	e.eachRaster(t, func(d *dataset, column int, row int64) {
-		if announce := d.table.Fields[column].Announce; announce != nil {
-			announced = append(announced, announce(row))
-		}
+		announced = append(announced, d.table.Fields[column].Announce(row))
 	})
 	return announced
 }

@@ -30,7 +30,7 @@ func TestCentroids(t *testing.T) {
 	found.c.level0 = tables.FromVectors([]string{"stac:centroid"},
 		[]*tables.Vector{build.Bytes(len(found.Rows), points)})
 	visits := int64(0)
-	if err := found.c.centroids(t.Context(), func(row int64, lon, lat float64) error {
+	if err := found.c.Centroids(t.Context(), func(row int64, lon, lat float64) error {
 		if visits++; lon != float64(row) || lat != -float64(row) {
 			t.Errorf("row %d is at %v, %v", row, lon, lat)
 		}
@@ -42,7 +42,7 @@ func TestCentroids(t *testing.T) {
 	found.c.level0 = tables.FromVectors([]string{"stac:centroid"},
 		[]*tables.Vector{build.Bytes(len(found.Rows), broken)})
 	nothing := func(int64, float64, float64) error { return nil }
-	if err := found.c.centroids(t.Context(), nothing); fault.KindOf(err) == 0 {
+	if err := found.c.Centroids(t.Context(), nothing); fault.KindOf(err) == 0 {
 		t.Errorf("broken centroids: %v", err)
 	}
 }

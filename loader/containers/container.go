@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
@@ -16,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/geometries"
 	"github.com/chaski-eo/chaski/internal/digest"
+	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/num"
@@ -23,7 +23,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/source/refcache"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -45,8 +44,7 @@ type Container struct {
 	fields   []fieldPlace
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	print    string
-	// Files are the opened files, by the URI that the container has for them.
-	Files *refcache.Cache[string, *ContainerFile]
+	files    keylock.Values[string, catalog.Asset] // by the URI that the container has for them: see fileOf
 }
 
 // kind is the kind of the paths of containers.
@@ -74,21 +72,12 @@ type fieldPlace struct {
 	axes   chunk.Axes     // as catalog.Source.Axes
 }
 
-// ContainerFile is one file that holds rasters of a container. Size is in bytes.
-type ContainerFile struct {
-	path  string // resolved below the roots, for the opener
-	Size  int64
-	mtime time.Time
-	etag  string
-}
-
 // OpenDataset implements rows.Dataset: it opens the containers of a source and applies the source's conditions and
 // split.
 func (kind) OpenDataset(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*rows.Table,
 	error) {
 	container := &Container{
 		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
-		Files: newContainerFiles(),
 	}
 	var err error
 	container.set, err = taco.Open(ctx, container.opener, append([]string{src.Source}, src.Parts...), taco.Options{
@@ -101,7 +90,9 @@ func (kind) OpenDataset(ctx context.Context, src *spec.Source, fields []spec.Fie
 	if err := container.open(ctx, fields); err != nil {
 		return nil, errors.Join(fault.WithFile(err, src.Source), container.Close())
 	}
-	return container.table(), nil
+	table := rows.New(container)
+	table.Selected = container.selected
+	return table, nil
 }
 
 // noneOf returns the error for a list of paths if err, the error of taco.Open, is about one that is not a container,
@@ -159,32 +150,28 @@ func (c *Container) addSteps() {
 	}
 }
 
-// table returns the samples of the container as they are selected now.
-func (c *Container) table() *rows.Table {
-	made := &rows.Table{
-		N: int64(len(c.rows)), Fingerprint: c.print, ID: c.id, ScanIDs: c.scanIDs, Column: c.columnAt, Close: c.Close,
-		Centroids: c.centroids, BandNames: c.bandNames, Selected: c.selected,
-		Data: func(context.Context) (*tables.Table, error) { return c.level0.Take(num.As[int](c.rows)), nil },
+// Len implements rows.Store, as the methods after it do: the rows are the samples as they are selected now.
+func (c *Container) Len() int64                  { return int64(len(c.rows)) }
+func (c *Container) Fields() int                 { return len(c.fields) }
+func (c *Container) Kind(field int) catalog.Kind { return c.fields[field].kind }
+func (c *Container) Fingerprint() string         { return c.print }
+
+// Data returns level 0, for queries.
+func (c *Container) Data(context.Context) (*tables.Table, error) {
+	return c.level0.Take(num.As[int](c.rows)), nil
+}
+
+// Steps returns the fields with the steps of a sequence, nil of another field.
+func (c *Container) Steps(field int) []int {
+	if files := c.fields[field].files; files != nil {
+		return files.fields
 	}
-	for i := range c.fields {
-		member := &c.fields[i]
-		field := rows.Field{
-			Kind:  member.kind,
-			Asset: func(ctx context.Context, row int64) (catalog.Asset, error) { return c.assetOf(ctx, i, row) },
-			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return c.value(ctx, member, row) },
-		}
-		if member.kind == catalog.Raster {
-			field.Extent = func(ctx context.Context, row int64) (source.Extent, bool) {
-				return c.extent(ctx, member, row)
-			}
-		}
-		if files := member.files; files != nil {
-			field.Steps = &rows.Steps{Fields: files.fields,
-				Padding: func(step int, row int64) bool { return files.padding(step, c.rows[row]) }}
-		}
-		made.Fields = append(made.Fields, field)
-	}
-	return made
+	return nil
+}
+
+// Padding reports whether a sample has no file for a step of a sequence, and some for others.
+func (c *Container) Padding(field, step int, row int64) bool {
+	return c.fields[field].files.padding(step, c.rows[row])
 }
 
 // row returns the row of the member's level for a sample, or -1 if it has none.
@@ -195,9 +182,9 @@ func (c *Container) row(m *fieldPlace, sample int64) int32 {
 	return m.rows[sample]
 }
 
-// bandNames returns the names that the collection gives the bands of its rasters, or their common
+// BandNames returns the names that the collection gives the bands of its rasters, or their common
 // names. It returns nil if the collection describes no sensor.
-func (c *Container) bandNames() []string {
+func (c *Container) BandNames() []string {
 	// A collection that cannot be read here has no names. Names only label bands, so it must
 	// not fail the run.
 	sensor, ok, err := c.set.Sensor()
@@ -211,13 +198,13 @@ func (c *Container) bandNames() []string {
 	return out
 }
 
-// Close closes the files and the containers.
+// Close closes the containers.
 func (c *Container) Close() error {
-	return errors.Join(c.Files.Close(), c.set.Close())
+	return c.set.Close()
 }
 
-// id returns the id of a sample in level 0.
-func (c *Container) id(ctx context.Context, row int64) (string, error) {
+// ID returns the id of a sample in level 0.
+func (c *Container) ID(ctx context.Context, row int64) (string, error) {
 	ids, err := c.set.IDs(ctx, 0)
 	if err != nil {
 		return "", err
@@ -225,9 +212,9 @@ func (c *Container) id(ctx context.Context, row int64) (string, error) {
 	return ids.Str(int(c.rows[row])), nil
 }
 
-// value implements rows.Field.Value. For rasters, or their paths as strings, it returns the path of the raster in the
-// container.
-func (c *Container) value(ctx context.Context, member *fieldPlace, row int64) (catalog.Value, error) {
+// Value returns for rasters, or their paths as strings, the path of the raster in the container.
+func (c *Container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
+	member := &c.fields[field]
 	entry := c.row(member, row)
 	switch {
 	case entry < 0:
@@ -239,9 +226,9 @@ func (c *Container) value(ctx context.Context, member *fieldPlace, row int64) (c
 	return member.value.Cell(ctx, int64(entry))
 }
 
-// columnAt implements rows.Table.Column. name is a column of level 0, or "PATH@COLUMN" for the column of the
-// rows that a path leads to. Samples without such a row have null.
-func (c *Container) columnAt(ctx context.Context, name string) (*rows.Column, error) {
+// Column returns a column of level 0 or, of the name "PATH@COLUMN", of the rows that a path leads to. Samples without
+// such a row have null.
+func (c *Container) Column(ctx context.Context, name string) (*rows.Column, error) {
 	member, err := c.valueMember(ctx, name)
 	if err == nil && member.kind.IsList() {
 		err = fault.New(fault.Unsupported, "column "+name, "holds lists")
@@ -252,9 +239,9 @@ func (c *Container) columnAt(ctx context.Context, name string) (*rows.Column, er
 	return column.Pick(member.value, member.rows), nil
 }
 
-// centroids reads a column of centroids of level 0: points in well-known
+// Centroids reads a column of centroids of level 0: points in well-known
 // binary, which TACO has in degrees of longitude and latitude. Null is NaN.
-func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error {
+func (c *Container) Centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error {
 	place := slices.IndexFunc(centroidColumns, func(name string) bool { return c.level0.Index(name) >= 0 })
 	if place < 0 {
 		return fault.WithFile(fault.New(fault.NotFound, "dataset", "has neither columns of bounds nor one of "+
@@ -278,8 +265,7 @@ func (c *Container) centroids(ctx context.Context, visit func(row int64, lon, la
 // centroidColumns are the columns in which containers have centroids. The first that exists counts.
 var centroidColumns = []string{"stac:centroid", "istac:centroid", "spatial:centroid"}
 
-// scanIDs implements rows.Table.ScanIDs.
-func (c *Container) scanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	ids, err := c.set.IDs(ctx, 0)
 	if err != nil {
 		return err
@@ -292,8 +278,7 @@ func (c *Container) scanIDs(ctx context.Context, visit func(row int64, id string
 	return ctx.Err()
 }
 
-// assetOf implements rows.Field.Asset.
-func (c *Container) assetOf(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+func (c *Container) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
 	key := memberKey{field, row}
 	if a, ok := c.assets.Get(key); ok {
 		return a, nil
@@ -327,7 +312,7 @@ func (c *Container) asset(ctx context.Context, m *fieldPlace, row int64) (catalo
 	}
 	entry := c.row(m, row)
 	if entry < 0 {
-		sample, err := c.id(ctx, row)
+		sample, err := c.ID(ctx, row)
 		if err == nil && m.files != nil {
 			err = fault.New(fault.NotFound, "sample "+sample, "has no files for the field %q that are numbered from 0 "+
 				"on, and no more than the container declares", m.name)
@@ -355,7 +340,15 @@ func (c *Container) asset(ctx context.Context, m *fieldPlace, row int64) (catalo
 	return asset, err
 }
 
-// extent implements rows.Field.Extent, for rasters that are read whole.
+// Extent returns what returns the place of a raster in its file, if it is read whole; nil of values.
+func (c *Container) Extent(field int) func(ctx context.Context, row int64) (source.Extent, bool) {
+	m := &c.fields[field]
+	if m.kind != catalog.Raster {
+		return nil
+	}
+	return func(ctx context.Context, row int64) (source.Extent, bool) { return c.extent(ctx, m, row) }
+}
+
 func (c *Container) extent(ctx context.Context, m *fieldPlace, row int64) (at source.Extent, ok bool) {
 	entry := c.row(m, row)
 	if entry < 0 {
@@ -365,11 +358,11 @@ func (c *Container) extent(ctx context.Context, m *fieldPlace, row int64) (at so
 	if err != nil || found.Kind == taco.Folder || found.Offset == taco.Whole || found.Size > catalog.SmallBytes {
 		return at, false
 	}
-	file, err := c.FileOf(ctx, found.URI)
+	file, err := c.fileOf(ctx, found.URI)
 	if err != nil {
 		return at, false
 	}
-	return source.Extent{URI: file.path, Range: source.Range{Off: found.Offset, Len: found.Size}}, true
+	return source.Extent{URI: file.URI, Range: source.Range{Off: found.Offset, Len: found.Size}}, true
 }
 
 // place makes the asset of an entry. x is its chunk index with offsets from the start of the
@@ -381,20 +374,17 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, axe
 	if e.Offset == taco.Whole {
 		return c.file(ctx, e, x, axes)
 	}
-	file, err := c.FileOf(ctx, e.URI)
+	asset, err := c.fileOf(ctx, e.URI)
 	if err != nil {
-		return catalog.Asset{}, err
+		return asset, err
 	}
-	asset := catalog.Asset{
-		URI: file.path, Size: file.Size, MTime: file.mtime, ETag: file.etag,
-		Member: e.Path, Offset: e.Offset, Length: e.Size,
-	}
-	if !source.Fits(e.Offset, e.Size, file.Size) {
+	asset.Member, asset.Offset, asset.Length = e.Path, e.Offset, e.Size
+	if !source.Fits(e.Offset, e.Size, asset.Size) {
 		return asset, fault.WithFile(fault.At(fault.Corrupt, "sample "+e.Path, e.Offset,
-			"%d bytes in a file of %d", e.Size, file.Size), e.URI)
+			"%d bytes in a file of %d", e.Size, asset.Size), e.URI)
 	}
 	if x == nil {
-		read, err := c.index(ctx, file, e, axes)
+		read, err := c.index(ctx, asset.Known(), e, asset.URI, axes)
 		if err != nil {
 			return asset, asset.Fault(err)
 		}
@@ -423,15 +413,15 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index, axes
 }
 
 // index reads the header of an entry. The asset has the entry's bytes if they were read with the header.
-func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry, axes chunk.Axes) (catalog.Asset, error) {
+func (c *Container) index(ctx context.Context, file source.Known, e taco.Entry, uri string, axes chunk.Axes) (
+	catalog.Asset, error) {
 	// An object of known size is read by exact ranges, which suits an entry that is read whole in
 	// one request. For larger entries the size is left out, so headers near each other in the
 	// file are fetched in one request.
-	e.URI, e.Object = f.path, source.Known{ETag: f.etag}
-	if e.Size <= catalog.SmallBytes {
-		e.Object.Size = f.Size
+	if e.URI, e.Object = uri, file; e.Size > catalog.SmallBytes {
+		e.Object.Size = 0
 	}
-	asset, err := catalog.OpenSmall(ctx, taco.Alone(c.options.Opener, e), f.path, source.Known{Size: e.Size},
+	asset, err := catalog.OpenSmall(ctx, taco.Alone(c.options.Opener, e), uri, source.Known{Size: e.Size},
 		axes, c.options.MaxChunkBytes)
 	return asset, rows.Bare(err)
 }
@@ -439,7 +429,7 @@ func (c *Container) index(ctx context.Context, f *ContainerFile, e taco.Entry, a
 // chunk makes the asset of one chunk of a streaming TACO, "img1/lrf::2": a raster of that chunk
 // alone.
 func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, error) {
-	file, err := c.FileOf(ctx, e.URI)
+	file, err := c.fileOf(ctx, e.URI)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
@@ -450,40 +440,23 @@ func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, err
 	if err := index.Validate(file.Size, c.options.MaxChunkBytes); err != nil {
 		return catalog.Asset{}, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, 0), e.URI)
 	}
-	return catalog.Asset{URI: file.path, Size: file.Size, ETag: file.etag, Index: index}, nil
+	return catalog.Asset{URI: file.URI, Size: file.Size, ETag: file.ETag, Index: index}, nil
 }
 
-// newContainerFiles returns the cache of a container's files. They stay until the container is
-// closed.
-func newContainerFiles() *refcache.Cache[string, *ContainerFile] {
-	none := func(*ContainerFile) error { return nil } // a ContainerFile holds nothing open
-	return refcache.New[string](refcache.Options[*ContainerFile]{MaxEntries: math.MaxInt, Close: none})
-}
-
-// FileOf returns the file that the container names uri. The first call opens it, to learn its size
+// fileOf returns the file that the container names uri, without an index. The first call opens it, to learn its size
 // and version.
-func (c *Container) FileOf(ctx context.Context, uri string) (*ContainerFile, error) {
-	lease, err := c.Files.Acquire(ctx, uri, func(ctx context.Context) (*ContainerFile, error) {
-		return c.look(ctx, uri)
+func (c *Container) fileOf(ctx context.Context, uri string) (catalog.Asset, error) {
+	return c.files.Get(ctx, uri, func() (a catalog.Asset, err error) {
+		if a.URI, err = c.options.Resolve(uri); err != nil {
+			return a, fault.WithFile(err, uri)
+		}
+		file, err := c.options.Opener.Open(ctx, a.URI)
+		if err != nil {
+			return a, fault.WithFile(err, a.URI)
+		}
+		a.Size, a.ETag, a.MTime = file.Size(), source.ETag(file), source.ModTime(file)
+		return a, file.Close()
 	})
-	if err != nil {
-		return nil, err
-	}
-	return lease.Value, lease.Release(true)
-}
-
-// look opens a file to learn its size, modification time and entity tag.
-func (c *Container) look(ctx context.Context, uri string) (*ContainerFile, error) {
-	path, err := c.options.Resolve(uri)
-	if err != nil {
-		return nil, fault.WithFile(err, uri)
-	}
-	file, err := c.options.Opener.Open(ctx, path)
-	if err != nil {
-		return nil, fault.WithFile(err, path)
-	}
-	found := &ContainerFile{path: path, Size: file.Size(), etag: source.ETag(file), mtime: source.ModTime(file)}
-	return found, file.Close()
 }
 
 // hash sets the fingerprint: the XXH3-128 of
@@ -500,7 +473,7 @@ func (c *Container) hash(ctx context.Context) error {
 	_, _ = hasher.WriteString("chaski container 1\n")
 	hasher.Number(uint64(len(c.rows)))
 	hasher.Number(uint64(len(c.fields)))
-	err := c.scanIDs(ctx, func(_ int64, id string) error {
+	err := c.ScanIDs(ctx, func(_ int64, id string) error {
 		hasher.Record([]byte(id))
 		return nil
 	})
@@ -553,6 +526,11 @@ func (c *Container) selectSamples(ctx context.Context) (*tables.Table, []int32, 
 	return sel.Left(ctx)
 }
 
+// inUse is a container that stays open when its table is closed.
+type inUse struct{ *Container }
+
+func (inUse) Close() error { return nil }
+
 // selector applies the conditions and the split, and sets rows to the samples that meet them, in the order of level 0.
 // It returns nil for a container without samples.
 func (c *Container) selector(ctx context.Context) (*rows.Selector, error) {
@@ -569,8 +547,7 @@ func (c *Container) selector(ctx context.Context) (*rows.Selector, error) {
 	// keeps one per sample and field; int would take twice the memory.
 	count := c.level0.Len()
 	c.rows = num.Range[int32](0, count)
-	table := c.table()
-	table.Close = func() error { return nil }
+	table := rows.New(inUse{c})
 	if err := rows.JoinTables(ctx, table, &c.src.Subset, c.options); err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func inContainerOf(ctx context.Context, o *resources.Options, uri string, use fu
 
 // NewMemberContainer returns a container without samples or fields, for looking up single assets.
 func NewMemberContainer(o resources.Options) *Container {
-	return &Container{src: &spec.Source{}, options: o, opener: o.Opener, Files: newContainerFiles()}
+	return &Container{src: &spec.Source{}, options: o, opener: o.Opener}
 }
 
 // Subfile parses the name that taco.VSI gives a byte range of a file,

@@ -190,6 +190,10 @@ func TestEndOfScans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all, err := Select(t.Context(), opened(t, o, []string{sp.Source}), spec.Subset{}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	stop := errors.New("stop")
@@ -201,7 +205,7 @@ func TestEndOfScans(t *testing.T) {
 			return column.Scan(ctx, func(int64, catalog.Value) error { return visit() })
 		},
 		"centroids": func(ctx context.Context, visit func() error) error {
-			return table.Centroids(ctx, func(int64, float64, float64) error { return visit() })
+			return all.c.Centroids(ctx, func(int64, float64, float64) error { return visit() })
 		},
 	} {
 		visits := 0

@@ -22,7 +22,7 @@ type fileSequence struct {
 // newSequence returns the sequence that name means. It has a step for each file that some sample of the container has,
 // selected or not, or those that times picks.
 func newSequence(name string, files *taco.Sequence, times []int) (*fileSequence, error) {
-	made := &fileSequence{level: files.Level, first: []int32{0}, picks: times}
+	made := &fileSequence{level: files.Level, first: []int32{0}, picks: times, fields: []int{}}
 	longest := 0
 	for _, rows := range files.Rows {
 		longest = max(longest, len(rows))

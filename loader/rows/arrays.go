@@ -216,58 +216,68 @@ func (d *arrays) table() (*Table, error) {
 		return nil, fault.WithFile(fault.New(fault.Limit, "dataset",
 			"%d rows, at most %d", d.n, int64(maxImages)), d.uri)
 	}
-	sum := d.hasher.Sum128().Bytes()
-	made := &Table{
-		N: max(d.n, 0), Fingerprint: hex.EncodeToString(sum[:]), Column: d.column, Array: true,
-		Close: func() error { return nil },
-		ID:    func(_ context.Context, row int64) (string, error) { return d.name(row), nil },
-		ScanIDs: func(ctx context.Context, visit func(row int64, id string) error) error {
-			for row := range max(d.n, 0) {
-				if row%4096 == 0 && ctx.Err() != nil {
-					return ctx.Err()
-				}
-				if err := visit(row, d.name(row)); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-	if own, ok := d.group.(store.Fingerprinted); ok {
-		made.Fingerprint = own.Fingerprint()
-	}
+	made := New(d)
+	made.Array = true
 	for i := range d.fields {
-		made.Fields = append(made.Fields, d.field(&d.fields[i]))
+		if f := &d.fields[i]; f.raster != nil {
+			grid := f.raster.Grid()
+			made.Fields[i].Size = &catalog.Size{Height: int32(grid.Height), Width: int32(grid.Width)}
+		}
 	}
 	return made, nil
 }
 
-// field returns a field of the dataset.
-func (d *arrays) field(f *arrayField) Field {
-	if f.labels != nil {
-		values := labelColumn(f.labels)
-		return Field{Kind: values.Kind, Value: func(ctx context.Context, row int64) (catalog.Value, error) {
-			if f.every {
-				row = 0
-			}
-			return values.Cell(ctx, row)
-		}}
+// Len implements Store, as the methods after it do.
+func (d *arrays) Len() int64   { return max(d.n, 0) }
+func (d *arrays) Fields() int  { return len(d.fields) }
+func (d *arrays) Close() error { return nil }
+
+func (d *arrays) Kind(field int) catalog.Kind {
+	if f := &d.fields[field]; f.labels != nil {
+		return f.labels.Kind()
 	}
-	grid, about := f.raster.Grid(), f.raster.About()
-	return Field{
-		Kind: catalog.Raster,
-		Size: &catalog.Size{Height: int32(grid.Height), Width: int32(grid.Width)},
-		Asset: func(_ context.Context, row int64) (catalog.Asset, error) {
-			if !f.raster.HasN() {
-				row = 0
-			}
-			return catalog.Asset{URI: about.URI, Index: f.raster.Index(row), Names: f.bands, Place: f.place}, nil
-		},
-		Value: func(context.Context, int64) (catalog.Value, error) {
-			return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset",
-				"%v has no metadata columns", d.kind), d.uri)
-		},
+	return catalog.Raster
+}
+
+func (d *arrays) Fingerprint() string {
+	if own, ok := d.group.(store.Fingerprinted); ok {
+		return own.Fingerprint()
 	}
+	sum := d.hasher.Sum128().Bytes()
+	return hex.EncodeToString(sum[:])
+}
+
+func (d *arrays) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+	for row := range d.Len() {
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		id, _ := d.ID(ctx, row) // it is known
+		if err := visit(row, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *arrays) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
+	f := &d.fields[field]
+	if !f.raster.HasN() {
+		row = 0
+	}
+	return catalog.Asset{URI: f.raster.About().URI, Index: f.raster.Index(row), Names: f.bands, Place: f.place}, nil
+}
+
+func (d *arrays) Value(_ context.Context, field int, row int64) (catalog.Value, error) {
+	f := &d.fields[field]
+	switch {
+	case f.labels == nil:
+		return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset",
+			"%v has no metadata columns", d.kind), d.uri)
+	case f.every:
+		row = 0
+	}
+	return f.labels.Value(row), nil
 }
 
 // coordinates returns the first raster if its images have coordinates along n, else nil.
@@ -279,24 +289,23 @@ func (d *arrays) coordinates() store.Coordinated {
 	return coordinates
 }
 
-// name returns the id of an image: its coordinate along n.
-func (d *arrays) name(row int64) string {
+// ID is the coordinate of an image along n.
+func (d *arrays) ID(_ context.Context, row int64) (string, error) {
 	if c := d.coordinates(); c != nil {
 		_, text := c.Coordinate(row)
-		return text
+		return text, nil
 	}
-	return strconv.FormatInt(row, 10)
+	return strconv.FormatInt(row, 10), nil
 }
 
-// column implements Table.Column.
-func (d *arrays) column(ctx context.Context, name string) (*Column, error) {
+func (d *arrays) Column(ctx context.Context, name string) (*Column, error) {
 	coordinates, isN := d.coordinates(), name == "n"
 	if coordinates != nil {
 		axis := coordinates.Axis()
 		isN = axis != "" && (isN || name == axis)
 	}
 	if isN {
-		return column.Of(catalog.Int, 0, max(d.n, 0), func(row int64) (v catalog.Value) {
+		return column.Of(catalog.Int, 0, d.Len(), func(row int64) (v catalog.Value) {
 			if v.Int = row; coordinates != nil {
 				v.Int, _ = coordinates.Coordinate(row)
 			}
@@ -314,11 +323,8 @@ func (d *arrays) column(ctx context.Context, name string) (*Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	return labelColumn(labels), nil
+	return column.Of(labels.Kind(), labels.Unit(), labels.Len(), labels.Value), nil
 }
-
-// labelColumn returns labels as a column.
-func labelColumn(l store.Labels) *Column { return column.Of(l.Kind(), l.Unit(), l.Len(), l.Value) }
 
 // Image returns the one image of a store of arrays. Several are an error.
 func Image(ctx context.Context, kind store.Arrays, path string, o resources.Options) (catalog.Asset, error) {

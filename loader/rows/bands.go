@@ -22,36 +22,33 @@ func (t *Table) showBands(fields []spec.Field, o source.Opener) {
 		if t.Fields[i].Kind != catalog.Raster || field.Bands == nil && field.BandNames == nil {
 			continue
 		}
-		show := func(f *Field) {
-			plain := f.Asset
-			f.Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
-				asset, err := plain(ctx, row)
-				if err != nil || !asset.Index.Alpha {
-					return asset, err
-				}
-				return t.pickedAsData(ctx, field, asset, o)
-			}
-		}
-		show(&t.Fields[i])
+		shown := &picks{t, field, o}
+		t.Fields[i].picks = shown
 		if steps := t.Fields[i].Steps; steps != nil {
 			for _, number := range steps.Fields {
-				show(&t.Fields[number])
+				t.Fields[number].picks = shown
 			}
 		}
 	}
 }
 
-// pickedAsData is PickedAsData for a field that may pick bands by names.
-func (t *Table) pickedAsData(ctx context.Context, f *spec.Field, a catalog.Asset, o source.Opener) (catalog.Asset,
-	error) {
-	if f.BandNames == nil {
-		return PickedAsData(f.Bands, a), nil
+// picks are the bands that a field picks.
+type picks struct {
+	table  *Table
+	field  *spec.Field
+	opener source.Opener
+}
+
+// asData is PickedAsData for a field that may pick bands by names.
+func (p *picks) asData(ctx context.Context, a catalog.Asset) (catalog.Asset, error) {
+	if p.field.BandNames == nil {
+		return PickedAsData(p.field.Bands, a), nil
 	}
-	names, err := t.NamesIn(ctx, o, a)
+	names, err := p.table.NamesIn(ctx, p.opener, a)
 	if err != nil {
 		return a, err
 	}
-	if alpha := a.Index.DataBands(); alpha < len(names) && slices.Contains(f.BandNames, names[alpha]) {
+	if alpha := a.Index.DataBands(); alpha < len(names) && slices.Contains(p.field.BandNames, names[alpha]) {
 		a.Index = catalog.WithoutAlpha(a.Index)
 	}
 	return a, nil
@@ -70,10 +67,18 @@ func PickedAsData(bands []int, a catalog.Asset) catalog.Asset {
 // NamesIn returns BandNames of asset a, or those that the table has for all rasters.
 func (t *Table) NamesIn(ctx context.Context, o source.Opener, a catalog.Asset) ([]string, error) {
 	names, err := BandNames(ctx, o, a)
-	if names == nil && err == nil && t.BandNames != nil {
+	if names == nil && err == nil {
 		names = t.BandNames()
 	}
 	return names, err
+}
+
+// BandNames returns the names of the bands of all rasters, nil if they have none.
+func (t *Table) BandNames() []string {
+	if s, ok := t.store.(banded); ok {
+		return s.BandNames()
+	}
+	return nil
 }
 
 // BandNames returns the names of the bands of asset a, one for each band: the band descriptions that

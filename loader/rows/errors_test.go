@@ -57,15 +57,8 @@ func TestCellsOfCentroids(t *testing.T) {
 		}
 		return float64(row*row%300) - 150, float64(row%80) - 40
 	}
-	table.Centroids = func(_ context.Context, visit func(row int64, lon, lat float64) error) error {
-		for row := range n {
-			lon, lat := place(row)
-			if err := visit(int64(row), lon, lat); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	placeless := table.store.(*stored)
+	table.store = placed{placeless, place}
 	parts := shuffle.Split{Seed: 3, Shares: []shuffle.Share{{Name: "a", Parts: 1 << 31}, {Name: "b", Parts: 1 << 31}}}
 	split := &spec.Split{By: "cell", LonLat: true, Size: 2, Seed: 3, Columns: []string{"x0", "y0", "x1", "y1"},
 		Shares: []spec.Share{{Name: "a", Parts: 1 << 31}, {Name: "b", Parts: 1 << 31}}}
@@ -82,11 +75,25 @@ func TestCellsOfCentroids(t *testing.T) {
 			t.Errorf("part %s: %v, want %v; %v", use, got, want, err)
 		}
 	}
-	table.Centroids = nil
+	table.store = placeless
 	_, err := selectRows(t.Context(), table, &spec.Subset{Split: split, Use: "a"}, resources.Options{})
 	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("neither bounds nor centroids: %v", err)
 	}
+}
+
+// placed is a store with centroids.
+type placed struct {
+	*stored
+	place func(row int) (lon, lat float64)
+}
+
+func (p placed) Centroids(_ context.Context, visit func(row int64, lon, lat float64) error) (err error) {
+	for row := 0; row < p.n && err == nil; row++ {
+		lon, lat := p.place(row)
+		err = visit(int64(row), lon, lat)
+	}
+	return err
 }
 
 // TestErrorsEndAScan: an error of the visitor, of a column, of a bound or of a header is returned.
@@ -94,7 +101,7 @@ func TestErrorsEndAScan(t *testing.T) {
 	stop := errors.New("stop")
 	first := inMemory(1, 0, map[string]listed{"c": {catalog.Int, 0, []any{int64(1)}}})
 	joined := &Joined{tables: []*Table{first, inMemory(2, 1, nil)}, begins: []int64{0, 1, 3}}
-	column, err := joined.column(t.Context(), "c")
+	column, err := joined.Column(t.Context(), "c")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +117,7 @@ func TestErrorsEndAScan(t *testing.T) {
 			t.Errorf("an error at row %d: %v after %d visits", last, err, visits)
 		}
 	}
-	broken := inMemory(2, 0, nil)
-	broken.Column = func(context.Context, string) (*Column, error) { return nil, stop }
+	broken := New(&stored{n: 2, err: stop})
 	if times, err := Times(t.Context(), broken, []string{"a", "b"}); !errors.Is(err, stop) || times != nil {
 		t.Errorf("times of a column that cannot be read: %v, %v", times, err)
 	}
@@ -127,20 +133,13 @@ func TestErrorsEndAScan(t *testing.T) {
 // TestStackedFields: a field that is a stack takes the place of its parts, and places of rasters are looked up by the
 // first part. Steps of a field move behind all fields.
 func TestStackedFields(t *testing.T) {
-	below := make([]Field, 7)
-	for i := range below {
-		below[i] = Field{Kind: catalog.Raster, Size: &catalog.Size{Height: int32(i) + 1, Width: 1},
-			Asset: func(context.Context, int64) (catalog.Asset, error) {
-				return catalog.Asset{Index: &chunk.Index{Height: i + 1, Width: 1, Bands: 1}}, nil
-			}}
+	table := New(&stored{fields: 7, rasters: func(field int, _ int64) (catalog.Asset, error) {
+		return catalog.Asset{Index: &chunk.Index{Height: field + 1, Width: 1, Bands: 1}}, nil
+	}})
+	for i := range table.Fields {
+		table.Fields[i].Size = &catalog.Size{Height: int32(i) + 1, Width: 1}
 	}
-	below[3].Steps = &Steps{Fields: []int{6}}
-	var asked [2]int
-	table := &Table{Fields: below, Misplaced: func(_ context.Context, first, other int, _ []uint32,
-		_ func(row int64, err error)) error {
-		asked = [2]int{first, other}
-		return nil
-	}}
+	table.Fields[3].Steps = &Steps{Fields: []int{6}}
 	stacks := []stack{{first: 0}, {first: 1, n: 2}, {first: 3}, {first: 4, n: 2}}
 	if err := table.stack(slices.Repeat([]spec.Field{{DType: "native"}}, 6), stacks); err != nil {
 		t.Fatal(err)
@@ -166,8 +165,8 @@ func TestStackedFields(t *testing.T) {
 	if err := stepped.stack(slices.Repeat([]spec.Field{{DType: "native"}}, 2), []stack{{n: 2}}); err == nil {
 		t.Error("a stack of steps of time")
 	}
-	if err := table.Misplaced(t.Context(), 1, 3, nil, nil); err != nil || asked != [2]int{1, 4} {
-		t.Errorf("places of %v were asked for; %v", asked, err)
+	if asked := [2]int{table.Fields[1].number, table.Fields[3].number}; asked != [2]int{1, 4} || table.misplaced {
+		t.Errorf("places of %v are asked for", asked)
 	}
 }
 

@@ -27,6 +27,10 @@ type grouped struct {
 	paths *catalog.Table // of the fields with patterns, and of those that names make
 	ids   []string
 	first int // the field of paths whose arrays, and the groups around them, have the attributes
+
+	fields     []spec.Field
+	from       []int     // by field the field of paths, -1 of an attribute
+	attributes []*Column // by field, nil of others
 }
 
 // openGrouped opens a group as a dataset of the arrays that patterns pair.
@@ -36,13 +40,13 @@ func openGrouped(ctx context.Context, kind store.Arrays, group store.Group, src 
 	if err != nil {
 		return nil, err
 	}
-	d := &grouped{group: group, uri: src.Source, dims: src.Dims, first: -1}
+	d := &grouped{group: group, uri: src.Source, dims: src.Dims, first: -1, fields: fields, from: make([]int, len(fields)),
+		attributes: make([]*Column, len(fields))}
 	var sources []catalog.Source
-	from := make([]int, len(fields)) // the field of paths, -1 of an attribute
 	for i := range fields {
 		source := CatalogSource(fields[i])
 		source.Pattern = strings.TrimPrefix(source.Pattern, "/")
-		from[i] = len(sources)
+		d.from[i] = len(sources)
 		switch {
 		case source.Beside, strings.HasPrefix(source.Pattern, "../"):
 			return nil, fault.WithFile(InField(fields[i].Name, fault.New(fault.Unsupported, "dataset",
@@ -50,7 +54,7 @@ func openGrouped(ctx context.Context, kind store.Arrays, group store.Group, src 
 		case source.Pattern != "" && d.first < 0 && !source.Optional:
 			d.first = len(sources)
 		case source.Pattern == "" && fields[i].Traits().Metadata && !named(fields, cmp.Or(source.Column, source.Field)):
-			from[i] = -1
+			d.from[i] = -1
 			continue
 		}
 		sources = append(sources, source)
@@ -60,7 +64,7 @@ func openGrouped(ctx context.Context, kind store.Arrays, group store.Group, src 
 	if d.paths, err = catalog.OfArrays(ctx, src.Source, paths, sources, options); err != nil {
 		return nil, err
 	}
-	WarnDropped(d.paths, src.Source, "no array", o)
+	warnDropped(d.paths, src.Source, "no array", o)
 	err = d.paths.ScanKeys(ctx, func(_ int64, key string) error {
 		d.ids = append(d.ids, key)
 		return nil
@@ -68,7 +72,7 @@ func openGrouped(ctx context.Context, kind store.Arrays, group store.Group, src 
 	if err != nil {
 		return nil, err
 	}
-	return d.table(ctx, fields, from)
+	return d.table(ctx)
 }
 
 // named reports whether a column is a name of a pattern.
@@ -77,41 +81,22 @@ func named(fields []spec.Field, name string) bool {
 	return slices.ContainsFunc(fields, names)
 }
 
-// table makes the dataset. from is the field of paths of each field, -1 of an attribute.
-func (d *grouped) table(ctx context.Context, fields []spec.Field, from []int) (*Table, error) {
-	made := OfCatalog(d.paths)
-	own := made.Fields
-	made.Fields, made.Array = make([]Field, len(fields)), true
-	made.Data, made.Pages, made.Misplaced = nil, nil, nil
-	made.ID = func(_ context.Context, row int64) (string, error) { return d.ids[row], nil }
-	made.ScanIDs, made.ScanKeys = made.ScanKeys, nil
-	stored := made.Column
-	made.Column = func(ctx context.Context, name string) (*Column, error) {
-		if named(fields, name) {
-			return stored(ctx, name)
-		}
-		return d.metadata(ctx, name)
-	}
+// table makes the dataset.
+func (d *grouped) table(ctx context.Context) (*Table, error) {
 	hasher := xxh3.New()
-	for i := range fields {
-		if from[i] < 0 {
-			values, err := d.metadata(ctx, cmp.Or(fields[i].Column, fields[i].Name))
-			if err != nil {
-				return nil, InField(fields[i].Name, err)
+	for i := range d.fields {
+		f := &d.fields[i]
+		if d.from[i] < 0 {
+			var err error
+			if d.attributes[i], err = d.metadata(ctx, cmp.Or(f.Column, f.Name)); err != nil {
+				return nil, InField(f.Name, err)
 			}
-			made.Fields[i] = Field{Kind: values.Kind, Value: values.Cell}
-			continue
 		}
-		made.Fields[i] = own[from[i]]
-		if fields[i].Pattern == "" {
+		if f.Pattern == "" {
 			continue
-		}
-		made.Fields[i].Sizes = nil // each array has its own
-		made.Fields[i].Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
-			return d.asset(ctx, from[i], row, cmp.Or(fields[i].Dims, d.dims))
 		}
 		for row := range d.paths.Len() {
-			text, err := d.path(ctx, from[i], row)
+			text, err := d.path(ctx, d.from[i], row)
 			if err != nil {
 				return nil, err
 			}
@@ -121,23 +106,50 @@ func (d *grouped) table(ctx context.Context, fields []spec.Field, from []int) (*
 		}
 	}
 	sum := hasher.Sum128().Bytes()
-	made.Fingerprint = hex.EncodeToString(sum[:])
+	made := New(d)
+	made.Array, made.Fingerprint, made.Marks = true, hex.EncodeToString(sum[:]), d.paths.Marks()
 	return made, nil
 }
 
-// path returns the path of the array of a field of paths in a row, "" if it lacks.
-func (d *grouped) path(ctx context.Context, field int, row int64) (string, error) {
-	value, err := d.paths.Value(ctx, field, row)
-	return string(value.Text), err
+// Len implements Store, as the methods after it do.
+func (d *grouped) Len() int64          { return d.paths.Len() }
+func (d *grouped) Fields() int         { return len(d.fields) }
+func (d *grouped) Fingerprint() string { return d.paths.Fingerprint() }
+func (d *grouped) Close() error        { return d.paths.Close() }
+
+func (d *grouped) Kind(field int) catalog.Kind {
+	if values := d.attributes[field]; values != nil {
+		return values.Kind
+	}
+	return d.paths.Kind(d.from[field])
 }
 
-// asset opens the array of a field in a row.
-func (d *grouped) asset(ctx context.Context, field int, row int64, dims string) (catalog.Asset, error) {
-	name, err := d.path(ctx, field, row)
+func (d *grouped) ID(_ context.Context, row int64) (string, error) { return d.ids[row], nil }
+
+func (d *grouped) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+	return d.paths.ScanKeys(ctx, visit)
+}
+
+func (d *grouped) Column(ctx context.Context, name string) (*Column, error) {
+	if named(d.fields, name) {
+		return d.paths.Column(ctx, name)
+	}
+	return d.metadata(ctx, name)
+}
+
+func (d *grouped) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
+	if values := d.attributes[field]; values != nil {
+		return values.Cell(ctx, row)
+	}
+	return d.paths.Value(ctx, d.from[field], row)
+}
+
+func (d *grouped) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+	name, err := d.path(ctx, d.from[field], row)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	raster, err := d.group.Raster(ctx, "", name, dims)
+	raster, err := d.group.Raster(ctx, "", name, cmp.Or(d.fields[field].Dims, d.dims))
 	if err != nil {
 		return catalog.Asset{}, err
 	}
@@ -146,6 +158,12 @@ func (d *grouped) asset(ctx context.Context, field int, row int64, dims string) 
 		asset.Place = placeOf(ctx, raster)
 	}
 	return asset, err
+}
+
+// path returns the path of the array of a field of paths in a row, "" if it lacks.
+func (d *grouped) path(ctx context.Context, field int, row int64) (string, error) {
+	value, err := d.paths.Value(ctx, field, row)
+	return string(value.Text), err
 }
 
 // metadata returns an attribute of the arrays of the first pattern or of the groups around them.

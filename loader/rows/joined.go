@@ -64,59 +64,69 @@ func (j *Joined) hasAny(field int, rows []uint32) bool {
 
 // table returns the datasets as one table.
 func (j *Joined) table() *Table {
-	hasher := digest.New()
 	marks := make([]string, len(j.tables))
 	for i, t := range j.tables {
-		_, _ = hasher.WriteString(t.Fingerprint + "\n")
 		marks[i] = t.Marks
 	}
-	fields := make([]Field, len(j.fields))
-	for i, columns := range j.fields {
+	made := New(j)
+	made.Joined, made.Marks = j, JoinMarks(marks)
+	return made
+}
+
+// Joined is a Store.
+func (j *Joined) Len() int64  { return j.begins[len(j.tables)] }
+func (j *Joined) Fields() int { return len(j.fields) }
+
+func (j *Joined) Kind(field int) catalog.Kind {
+	lead := j.lead(field)
+	return j.tables[lead].Fields[j.fields[field][lead]].Kind
+}
+
+func (j *Joined) Fingerprint() string {
+	hasher := digest.New()
+	for _, t := range j.tables {
+		_, _ = hasher.WriteString(t.Fingerprint + "\n")
+	}
+	for _, columns := range j.fields {
 		for _, number := range columns {
 			_, _ = hasher.Write([]byte{byte(number), byte(number >> 8)})
 		}
-		fields[i] = j.field(i)
 	}
-	return &Table{
-		N: j.begins[len(j.tables)], Fields: fields, Fingerprint: hasher.Hex(), Column: j.column, ScanIDs: j.scanIDs,
-		Close: j.close, Joined: j, Marks: JoinMarks(marks),
-		ID: func(ctx context.Context, row int64) (string, error) {
-			k, r := j.Dataset(row)
-			return j.tables[k].ID(ctx, r)
-		},
-	}
+	return hasher.Hex()
 }
 
-// field returns a field of the table. Its values are null in the rows of datasets without it.
-func (j *Joined) field(number int) Field {
-	fieldAt := func(row int64) (field *Field, below int64) {
-		k, r := j.Dataset(row)
-		if !j.Has(number, k) {
-			return nil, r
-		}
-		return &j.tables[k].Fields[j.fields[number][k]], r
-	}
-	lead := j.lead(number)
-	return Field{
-		Kind: j.tables[lead].Fields[j.fields[number][lead]].Kind,
-		Asset: func(ctx context.Context, row int64) (catalog.Asset, error) {
-			if field, below := fieldAt(row); field != nil {
-				return field.Asset(ctx, below)
-			}
-			return catalog.Asset{}, fault.New(fault.NotFound, "field", "it has no rasters in this dataset")
-		},
-		Value: func(ctx context.Context, row int64) (catalog.Value, error) {
-			if field, below := fieldAt(row); field != nil {
-				return field.Value(ctx, below)
-			}
-			return catalog.Value{Null: true}, nil
-		},
-	}
+func (j *Joined) ID(ctx context.Context, row int64) (string, error) {
+	k, below := j.Dataset(row)
+	return j.tables[k].ID(ctx, below)
 }
 
-// column implements Table.Column. A dataset without the column has nulls; those that have it with other kinds or units
-// are fault.Unsupported.
-func (j *Joined) column(ctx context.Context, name string) (*Column, error) {
+// at returns a field in the dataset of a row, and the row there; nil of a dataset without the field.
+func (j *Joined) at(field int, row int64) (_ *Field, below int64) {
+	k, below := j.Dataset(row)
+	if !j.Has(field, k) {
+		return nil, below
+	}
+	return &j.tables[k].Fields[j.fields[field][k]], below
+}
+
+func (j *Joined) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+	if f, below := j.at(field, row); f != nil {
+		return f.Asset(ctx, below)
+	}
+	return catalog.Asset{}, fault.New(fault.NotFound, "field", "it has no rasters in this dataset")
+}
+
+// Value is null in the rows of datasets without the field.
+func (j *Joined) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
+	if f, below := j.at(field, row); f != nil {
+		return f.Value(ctx, below)
+	}
+	return catalog.Value{Null: true}, nil
+}
+
+// Column has nulls for a dataset without the column; datasets that have it with other kinds or units are
+// fault.Unsupported.
+func (j *Joined) Column(ctx context.Context, name string) (*Column, error) {
 	parts := make([]*Column, len(j.tables))
 	var known *Column
 	var missing error
@@ -142,8 +152,7 @@ func (j *Joined) column(ctx context.Context, name string) (*Column, error) {
 	return joined, nil
 }
 
-// scanIDs implements Table.ScanIDs.
-func (j *Joined) scanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+func (j *Joined) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	for k, t := range j.tables {
 		err := t.ScanIDs(ctx, func(row int64, id string) error { return visit(j.begins[k]+row, id) })
 		if err != nil {
@@ -153,8 +162,7 @@ func (j *Joined) scanIDs(ctx context.Context, visit func(row int64, id string) e
 	return nil
 }
 
-// close closes the tables.
-func (j *Joined) close() error {
+func (j *Joined) Close() error {
 	var errs []error
 	for _, t := range j.tables {
 		errs = append(errs, t.Close())

@@ -47,7 +47,7 @@ func (t *Table) called(ctx context.Context, c *Column, paths, whole bool,
 		enough := visit(row, key, key) || noPaths
 		for i := 0; i < len(t.Fields) && !enough; i++ {
 			field := &t.Fields[i]
-			if field.Kind != catalog.Raster || field.Value == nil {
+			if field.Kind != catalog.Raster {
 				continue
 			}
 			value, err := field.Value(ctx, row)

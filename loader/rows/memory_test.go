@@ -42,32 +42,62 @@ func valueOf(value any) catalog.Value {
 	return catalog.Value{Null: true}
 }
 
-// inMemory is a table of columns, whose ids are the numbers of the rows from first on.
-func inMemory(n, first int, columns map[string]listed) *Table {
-	return &Table{
-		N: int64(n), Fingerprint: fmt.Sprint(first),
-		ID: func(_ context.Context, row int64) (string, error) { return strconv.Itoa(first + int(row)), nil },
-		ScanIDs: func(_ context.Context, visit func(row int64, id string) error) (err error) {
-			for row := 0; row < n && err == nil; row++ {
-				err = visit(int64(row), strconv.Itoa(first+row))
+// stored is a store of columns in memory, and of rasters. Its ids are the numbers of the rows from first on.
+type stored struct {
+	n, first int
+	columns  map[string]listed
+	rasters  func(field int, row int64) (catalog.Asset, error)
+	fields   int
+	err      error // of columns and ids
+}
+
+func (s *stored) Len() int64            { return int64(s.n) }
+func (s *stored) Fields() int           { return s.fields }
+func (s *stored) Kind(int) catalog.Kind { return catalog.Raster }
+func (s *stored) Fingerprint() string   { return fmt.Sprint(s.first) }
+func (s *stored) Close() error          { return nil }
+
+func (s *stored) ID(_ context.Context, row int64) (string, error) {
+	return strconv.Itoa(s.first + int(row)), nil
+}
+
+func (s *stored) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+	err := s.err
+	for row := int64(0); row < s.Len() && err == nil; row++ {
+		id, _ := s.ID(ctx, row)
+		err = visit(row, id)
+	}
+	return err
+}
+
+func (s *stored) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
+	return s.rasters(field, row)
+}
+
+func (s *stored) Value(context.Context, int, int64) (catalog.Value, error) {
+	return catalog.Value{}, s.err
+}
+
+func (s *stored) Column(_ context.Context, name string) (*Column, error) {
+	c, ok := s.columns[name]
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case !ok:
+		return nil, fault.New(fault.NotFound, "column "+name, "it is not there")
+	}
+	return &Column{Kind: c.kind, Unit: c.unit, Rows: s.Len(),
+		Each: func(_ context.Context, visit func(row int64, v catalog.Value) error) (err error) {
+			for row := 0; row < s.n && err == nil; row++ {
+				err = visit(int64(row), valueOf(c.values[row]))
 			}
 			return err
-		},
-		Column: func(_ context.Context, name string) (*Column, error) {
-			column, ok := columns[name]
-			if !ok {
-				return nil, fault.New(fault.NotFound, "column "+name, "it is not there")
-			}
-			return &Column{Kind: column.kind, Unit: column.unit, Rows: int64(n),
-				Each: func(_ context.Context, visit func(row int64, v catalog.Value) error) (err error) {
-					for row := 0; row < n && err == nil; row++ {
-						err = visit(int64(row), valueOf(column.values[row]))
-					}
-					return err
-				}}, nil
-		},
-		Close: func() error { return nil },
-	}
+		}}, nil
+}
+
+// inMemory is a table of columns without fields.
+func inMemory(n, first int, columns map[string]listed) *Table {
+	return New(&stored{n: n, first: first, columns: columns})
 }
 
 // TestMicrosAgainstBigNumbers: a number of units is rounded down to microseconds, or no time beyond int64.
@@ -356,7 +386,7 @@ func TestFirstAssets(t *testing.T) {
 		{6, -1, 9, spec.BadSkip, []uint32{2, 4, 7}, 3, true}, {8, -1, 9, spec.BadSkip, []uint32{2, 4, 7}, 3, false},
 	} {
 		tries := 0
-		open := func(_ context.Context, row int64) (catalog.Asset, error) {
+		open := func(row int64) (catalog.Asset, error) {
 			tries++
 			switch {
 			case row == int64(c.down):
@@ -366,7 +396,7 @@ func TestFirstAssets(t *testing.T) {
 			}
 			return catalog.Asset{URI: fmt.Sprint(row)}, nil
 		}
-		table := &Table{N: int64(c.n), Fields: []Field{{}, {Asset: open}}}
+		table := New(&stored{n: c.n, fields: 2, rasters: func(_ int, row int64) (catalog.Asset, error) { return open(row) }})
 		got, err := FirstAssets(t.Context(), table, []int{1}, c.policy, c.rows)
 		want := strconv.Itoa(c.good)
 		if c.rows != nil {
@@ -465,7 +495,7 @@ func TestJoinedDatasets(t *testing.T) {
 			}
 		}
 		var gotIDs []string
-		err := joined.scanIDs(context.Background(), func(row int64, id string) error {
+		err := joined.ScanIDs(context.Background(), func(row int64, id string) error {
 			if int(row) != len(gotIDs) {
 				t.Fatalf("row %d after %d ids", row, len(gotIDs))
 			}
@@ -475,7 +505,7 @@ func TestJoinedDatasets(t *testing.T) {
 		if err != nil || !slices.Equal(gotIDs, ids) {
 			t.Fatalf("ids %v, want %v; %v", gotIDs, ids, err)
 		}
-		column, err := joined.column(context.Background(), "c")
+		column, err := joined.Column(context.Background(), "c")
 		if err != nil || column.Kind != catalog.Int {
 			t.Fatal(column, err)
 		}
@@ -490,7 +520,7 @@ func TestJoinedDatasets(t *testing.T) {
 		if err != nil || visited != len(values) {
 			t.Fatalf("%d rows of %d: %v", visited, len(values), err)
 		}
-		if _, err := joined.column(context.Background(), "absent"); fault.KindOf(err) != fault.NotFound {
+		if _, err := joined.Column(context.Background(), "absent"); fault.KindOf(err) != fault.NotFound {
 			t.Fatal(err)
 		}
 		checkFirst(t, joined, owners)

@@ -20,38 +20,11 @@ import (
 // Opener opens the dataset of a source with the given fields.
 type Opener func(ctx context.Context, src spec.Source, fields []spec.Field) (*Table, error)
 
-// OfCatalog returns a catalog, a table or a directory as a Table.
-func OfCatalog(t *catalog.Table) *Table {
-	fields := make([]Field, t.Fields())
-	for i := range fields {
-		fields[i] = Field{
-			Kind:  t.Kind(i),
-			Asset: func(ctx context.Context, row int64) (catalog.Asset, error) { return t.Asset(ctx, i, row) },
-			Value: func(ctx context.Context, row int64) (catalog.Value, error) { return t.Value(ctx, i, row) },
-			Cell:  func(row int64) string { return t.CellName(i, row) },
-			Sizes: func(ctx context.Context) ([]catalog.Size, error) { return t.Sizes(ctx, i) },
-			CountSteps: func(ctx context.Context, enough int) (catalog.StepCount, error) {
-				return t.CountSteps(ctx, i, enough)
-			},
-		}
-		fields[i].Extent = t.Extent(i)
-		if t.Announces() {
-			fields[i].Announce = func(row int64) (over func()) { return t.Announce(i, row) }
-		}
-	}
-	return &Table{
-		N: t.Len(), Fields: fields, Fingerprint: t.Fingerprint(), Marks: t.Marks(), ID: t.ID, ScanIDs: t.ScanIDs,
-		ScanKeys: t.ScanKeys, Close: t.Close, Pages: t.NewPageCounter,
-		Data: t.Data, Misplaced: t.Misplaced, Array: t.HasStores(),
-		Column: func(_ context.Context, name string) (*Column, error) { return t.Column(name) },
-	}
-}
-
-// WarnDropped logs how many samples were left out because a field lacks what its pattern names.
-func WarnDropped(t *catalog.Table, src, lacks string, o resources.Options) {
-	if n, example := t.Dropped(); n > 0 {
+// warnDropped logs how many samples were left out because a field lacks what its pattern names.
+func warnDropped(t *catalog.Table, src, lacks string, o resources.Options) {
+	if n := t.Remarks.Dropped; n > 0 {
 		o.Logger.Warn("incomplete samples are left out: some field has "+lacks+" for them",
-			"samples", n, "left", t.Len(), "such as", example, "dataset", src)
+			"samples", n, "left", t.Len(), "such as", t.Remarks.Lacking, "dataset", src)
 	}
 }
 
@@ -121,7 +94,7 @@ func openJoined(ctx context.Context, src spec.Source, from []spec.Field, o resou
 	joined := &Joined{begins: []int64{0}, fields: make([][]int, len(from))}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, joined.close())
+			err = errors.Join(err, joined.Close())
 		}
 	}()
 	paths := []string{""}
@@ -178,13 +151,14 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 	if err != nil {
 		return nil, err
 	}
-	if err := table.split(ctx, from); err != nil {
-		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
+	err = table.split(ctx, from)
+	if err == nil {
+		err = table.scale(ctx, from)
 	}
-	if err := table.scale(ctx, from); err != nil {
-		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
+	if err == nil {
+		err = table.noteLacking(ctx, from)
 	}
-	if err := table.noteLacking(ctx, from); err != nil {
+	if err != nil {
 		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 	}
 	table.showBands(from, o.Opener)
@@ -212,7 +186,7 @@ func openWithSides(ctx context.Context, kind store.Kind, src *spec.Source, from 
 	}
 	if err := table.joinFields(ctx, from, places, sides); err != nil {
 		err = fault.WithFile(err, src.Source)
-		if len(table.matches) < len(sides) { // closing the table does not close them
+		if table.sides == nil { // closing the table does not close them
 			err = errors.Join(err, closeSides(sides))
 		}
 		return nil, errors.Join(err, table.Close())
@@ -376,21 +350,24 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 			return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 		}
 	}
-	WarnDropped(table, src.Source, "no file", o)
-	if field, file := table.Doubled(); file != "" {
+	warnDropped(table, src.Source, "no file", o)
+	said := &table.Remarks
+	if said.Doubled != "" {
 		o.Logger.Warn("files of a field are samples of their own, too, as another pattern matches them: a condition "+
-			"on one of its names leaves them out", "field", field, "such as", file, "dataset", src.Source)
+			"on one of its names leaves them out", "field", said.DoubledField, "such as", said.Doubled, "dataset", src.Source)
 	}
-	if h := table.Halves(); h != nil {
+	if said.Halves != nil {
 		o.Logger.Warn("images and masks are not paired here: give fields these patterns to pair them",
-			"image", h[0], "mask", h[1], "dataset", src.Source)
+			"image", said.Halves[0], "mask", said.Halves[1], "dataset", src.Source)
 	}
 	// A raster of 64 KiB in a page of 2 MiB costs 32 times its bytes. Pages of 1 MiB, the usual aim, are below that.
-	if file, n := table.PageBytes(); n > 2<<20 {
+	if said.PageBytes > 2<<20 {
 		o.Logger.Warn("rasters share large pages of a Parquet file: reading a raster reads its whole page, once for "+
 			"all samples in work. Write smaller pages: write_table(..., write_batch_size=1, data_page_size=65536, "+
 			"write_page_index=True) in pyarrow",
-			"page bytes", n, "file", file)
+			"page bytes", said.PageBytes, "file", said.PageFile)
 	}
-	return OfCatalog(table), nil
+	made := New(table)
+	made.Marks, made.Array = table.Marks(), table.HasStores()
+	return made, nil
 }

@@ -151,10 +151,7 @@ func TestOptionsThatDoNotSuit(t *testing.T) {
 	if err := table.Single(s.Fields, "tests"); err != nil {
 		t.Error(err)
 	}
-	table.Fields[0].Steps = &Steps{Fields: []int{0, 0, 0}, Padding: func(k int,
-		row int64) bool {
-		return k == int(row)
-	}}
+	table.Fields[0].Steps = &Steps{Fields: []int{0, 0, 0}}
 	if err := table.Single(s.Fields, "tests"); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("steps of time: %v", err)
 	}
@@ -164,16 +161,15 @@ func TestOptionsThatDoNotSuit(t *testing.T) {
 // fingerprint.
 func TestScalesOfColumns(t *testing.T) {
 	open := func(scales []any, field spec.Field) (*Table, error) {
-		table := inMemory(2, 0, map[string]listed{"s": {catalog.Float, 0, scales}, "o": {catalog.Int, 0, []any{int64(5),
-			int64(6)}}, "t": {catalog.Text, 0, []any{"a", "b"}}})
-		asset := func(_ context.Context, row int64) (catalog.Asset, error) {
+		columns := map[string]listed{"s": {catalog.Float, 0, scales}, "o": {catalog.Int, 0, []any{int64(5),
+			int64(6)}}, "t": {catalog.Text, 0, []any{"a", "b"}}}
+		table := New(&stored{n: 2, columns: columns, fields: 3, rasters: func(_ int, row int64) (catalog.Asset, error) {
 			if row > 1 {
 				return catalog.Asset{}, errors.New("no row")
 			}
 			return catalog.Asset{URI: "f", Index: &chunk.Index{Bands: 2}}, nil
-		}
-		table.Fields = []Field{{Kind: catalog.Raster, Asset: asset, Steps: &Steps{Fields: []int{1}}},
-			{Kind: catalog.Raster, Asset: asset}, {Kind: catalog.Raster, Asset: asset}}
+		}})
+		table.Fields[0].Steps = &Steps{Fields: []int{1}}
 		return table, table.scale(t.Context(), []spec.Field{field})
 	}
 	plain, err := open([]any{2.0, 3.0}, spec.Field{Name: "x"})
@@ -248,11 +244,11 @@ func TestStacksAgainstSlow(t *testing.T) {
 		place := catalog.NewPlace(32631, &transform, first.Height, first.Width)
 		parts[0].Place = place
 		table := func(grid spec.Grid) (catalog.Asset, error) {
-			fields := make([]Field, len(parts))
-			for i := range fields {
-				fields[i].Asset = func(context.Context, int64) (catalog.Asset, error) { return parts[i], nil }
-			}
-			return stacked(fields, grid)(t.Context(), 0)
+			below := New(&stored{fields: len(parts), rasters: func(field int, _ int64) (catalog.Asset, error) {
+				return parts[field], nil
+			}})
+			made := Field{parts: below.Fields, grid: grid}
+			return made.Asset(context.Background(), 0)
 		}
 		a, err := table(0)
 		if err != nil || a.Index.Bands != bands || a.Index.Height != first.Height || a.Index.Width != first.Width ||

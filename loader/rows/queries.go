@@ -26,26 +26,27 @@ func IsData(name string) bool {
 }
 
 // read reads the table that queries see.
-func (s *Selector) read(ctx context.Context) (err error) {
+func (s *Selector) read(ctx context.Context) error {
 	if s.all != nil {
 		return nil
 	}
-	if s.levels != nil && s.table.matches == nil {
+	if s.levels != nil && s.table.sides == nil {
 		s.all = s.levels.Top()
 		return nil
 	}
-	read := s.table.Data
-	switch {
-	case read == nil:
-		return fault.New(fault.Unsupported, "dataset", "sql, select, bbox and datetime are conditions on containers, "+
-			"catalogs and tables; this dataset has no columns")
-	case s.table.N > math.MaxInt32: // rows are numbered in int32, which takes half the memory of int
+	if s.table.N > math.MaxInt32 { // rows are numbered in int32, which takes half the memory of int
 		return fault.New(fault.Limit, "dataset", "%d rows: queries see at most 2^31-1", s.table.N)
 	}
-	if s.all, err = read(ctx); err == nil {
-		s.all = numbered(s.all)
+	all, err := s.table.Data(ctx)
+	switch {
+	case err != nil:
+		return err
+	case all == nil:
+		return fault.New(fault.Unsupported, "dataset", "sql, select, bbox and datetime are conditions on containers, "+
+			"catalogs and tables; this dataset has no columns")
 	}
-	return err
+	s.all = numbered(all)
+	return nil
 }
 
 // numbered returns a table with the numbers of its rows as column.RowColumn, if it has no column of that name.

@@ -59,10 +59,10 @@ func (t *Table) scale(ctx context.Context, fields []spec.Field) error {
 		if err != nil {
 			return InField(field.Name, err)
 		}
-		own.scale(&t.Fields[i])
+		t.Fields[i].linears = &own
 		if steps := t.Fields[i].Steps; steps != nil {
 			for _, step := range steps.Fields {
-				own.scale(&t.Fields[step])
+				t.Fields[step].linears = &own
 			}
 		}
 		t.Fingerprint = hash.Hex()
@@ -79,21 +79,12 @@ func numbersOf(ctx context.Context, t *Table, name string) (numberColumn, error)
 	return out, scanNumbers(ctx, t, name, func(row int64, v float64) { out.values[row] = v })
 }
 
-// scale gives the rasters of a field the scales and offsets of their rows.
-func (l *linears) scale(f *Field) {
-	plain := f.Asset
-	f.Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
-		asset, err := plain(ctx, row)
-		if err != nil {
-			return asset, err
-		}
-		index := *asset.Index
-		if index.Physical, err = l.row(asset.Index, row); err != nil {
-			return asset, fault.WithFile(err, asset.URI)
-		}
-		asset.Index = &index
-		return asset, nil
-	}
+// scale gives a raster the scales and offsets of its row.
+func (l *linears) scale(a *catalog.Asset, row int64) (err error) {
+	index := *a.Index
+	index.Physical, err = l.row(a.Index, row)
+	a.Index = &index
+	return fault.WithFile(err, a.URI)
 }
 
 // row returns Index.Physical of an image that is the raster of a row.

@@ -112,9 +112,9 @@ func (s *Selector) Apply(ctx context.Context, subset *spec.Subset) error {
 			return InPart(err, "ids")
 		}
 	}
-	for _, match := range s.table.matches {
-		if err := s.matched(ctx, match, subset.Missing == spec.MissingDrop); err != nil {
-			return fault.WithFile(InPart(err, "tables"), match.Path)
+	for _, side := range s.table.sides {
+		if err := s.matched(ctx, side, subset.Missing == spec.MissingDrop); err != nil {
+			return fault.WithFile(InPart(err, "tables"), side.Path)
 		}
 	}
 	for i := range subset.Where {
@@ -177,7 +177,7 @@ func (s *Selector) without(ctx context.Context, ids []string) error {
 }
 
 // matched leaves out the samples that have no row in a table, or refuses them.
-func (s *Selector) matched(ctx context.Context, t *Match, drop bool) error {
+func (s *Selector) matched(ctx context.Context, t *side, drop bool) error {
 	count, some := 0, []int(nil)
 	var left []int32
 	for row, from := range t.row {
@@ -396,9 +396,9 @@ func scanNumbers(ctx context.Context, t *Table, name string, visit func(row int6
 // place, and rows that were dropped before, are NaN.
 func (s *Selector) lonLat(ctx context.Context, p *spec.Split, bounds [][4]float64, err error) ([][4]float64, error) {
 	nowhere := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
-	if visit := s.table.Centroids; visit != nil && fault.KindOf(err) == fault.NotFound {
+	if store, ok := s.table.store.(centred); ok && fault.KindOf(err) == fault.NotFound {
 		bounds = make([][4]float64, s.table.N)
-		return bounds, visit(ctx, func(row int64, x, y float64) error {
+		return bounds, store.Centroids(ctx, func(row int64, x, y float64) error {
 			bounds[row] = nowhere
 			if lon, lat, ok, err := lonlat.At(4326, x, y); ok && err == nil {
 				bounds[row] = [4]float64{lon, lat, lon, lat}

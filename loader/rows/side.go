@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/digest"
@@ -26,54 +25,24 @@ import (
 
 // side is a dataset that is joined to another one: mostly a table.
 type side struct {
-	Match
-	table sideTable
-	below []Field // of the table
+	spec.SideTable
+	table   *Table
+	arrays  []string // those that fields of the table have, of arrays
+	row     []int32  // of the table for each sample, -1 without one
+	example string   // the first key, for errors
 	// of has the rows of each key by the first one, of a table with several rows for a key; nil of others.
 	of map[int32][]int32
 	// fields are the numbers of fields in the table, by their numbers in the spec.
 	fields map[int]int
 }
 
-// sideTable is the dataset of a side: *catalog.Table, or arrays.
-type sideTable interface {
-	Len() int64
-	Fingerprint() string
-	HasColumn(name string) bool
-	Column(name string) (*Column, error)
-	ColumnAt(name string, rows []int32) (*Column, error)
-	Data(ctx context.Context) (*tables.Table, error)
-	Close() error
-}
-
-// sideArrays are the arrays of a store as a sideTable.
-type sideArrays struct {
-	t      *Table
-	fields []string // the arrays that its fields have
-}
-
-func (a sideArrays) Len() int64          { return a.t.N }
-func (a sideArrays) Fingerprint() string { return a.t.Fingerprint }
-func (a sideArrays) Close() error        { return a.t.Close() }
-func (a sideArrays) HasColumn(name string) bool {
-	_, err := a.Column(name)
-	return err == nil || slices.Contains(a.fields, name)
-}
-
-// Column returns the values of an array, which are in memory.
-func (a sideArrays) Column(name string) (*Column, error) {
-	return a.t.Column(context.Background(), name)
-}
-func (a sideArrays) ColumnAt(name string, rows []int32) (*Column, error) {
-	found, err := a.Column(name)
-	if err != nil {
-		return nil, err
+// has reports whether the table has a column, other than the numbers of its rows.
+func (s *side) has(ctx context.Context, name string) bool {
+	if t, ok := s.table.store.(*catalog.Table); ok {
+		return t.HasColumn(name)
 	}
-	return column.Pick(found, rows), nil
-}
-
-func (a sideArrays) Data(context.Context) (*tables.Table, error) {
-	return tables.New(int(a.t.N), nil, nil), nil // queries see the values of conditions alone
+	_, err := s.table.Column(ctx, name)
+	return err == nil || slices.Contains(s.arrays, name)
 }
 
 // ownColumn returns the column of the side that a name means: of TABLE::COLUMN, whose table is the end of the side's
@@ -92,7 +61,7 @@ func (s *side) ownColumn(name string) (column string, said bool) {
 func openSides(ctx context.Context, s *spec.Subset, dims string, fields []spec.Field, more []string,
 	o resources.Options) (sides []*side, err error) {
 	for _, table := range s.Tables {
-		made := &side{Match: Match{SideTable: table}, fields: map[int]int{}}
+		made := &side{SideTable: table, fields: map[int]int{}}
 		if name, several := strings.CutSuffix(table.Column, spec.SeveralRows); several {
 			made.Column, table.Column, made.of = name, name, map[int32][]int32{}
 		}
@@ -127,7 +96,7 @@ func openSides(ctx context.Context, s *spec.Subset, dims string, fields []spec.F
 		if err != nil {
 			return nil, errors.Join(InPart(err, "tables"), closeSides(sides))
 		}
-		made.table, made.below = opened, OfCatalog(opened).Fields
+		made.table = New(opened)
 		maps.DeleteFunc(made.fields, func(i, _ int) bool {
 			column, _ := made.ownColumn(fields[i].Column)
 			return !opened.HasColumn(column)
@@ -154,7 +123,6 @@ func (s *side) openArrays(ctx context.Context, dims string, fields []spec.Field,
 	if err != nil {
 		return err
 	}
-	var columns []string
 	for i, field := range fields {
 		column, _ := s.ownColumn(field.Column)
 		if column == "" || field.Column == s.On {
@@ -168,20 +136,16 @@ func (s *side) openArrays(ctx context.Context, dims string, fields []spec.Field,
 		if err != nil {
 			return err
 		}
-		s.fields[i], columns = len(columns), append(columns, column)
+		s.fields[i], s.arrays = len(s.arrays), append(s.arrays, column)
 	}
-	if len(columns) == 0 {
+	if s.arrays == nil {
 		err = made.add(ctx, &spec.Field{Name: s.Column, Column: s.Column, Kind: spec.TextField})
 	}
 	if err != nil {
 		return err
 	}
-	opened, err := made.table()
-	if err != nil {
-		return err
-	}
-	s.table, s.below = sideArrays{opened, columns}, opened.Fields
-	return nil
+	s.table, err = made.table()
+	return err
 }
 
 // JoinTables gives a table the columns of the tables of a subset, which are open until the table is closed.
@@ -224,7 +188,6 @@ func ownFields(fields []spec.Field, sides []*side) (own []spec.Field, places []s
 // joinFields gives a table whose fields are its own, as ownFields returned them, the fields of sides,
 // too.
 func (t *Table) joinFields(ctx context.Context, fields []spec.Field, places []stack, sides []*side) error {
-	column := t.Column
 	if err := t.joinSides(ctx, sides); err != nil {
 		return err
 	}
@@ -232,19 +195,19 @@ func (t *Table) joinFields(ctx context.Context, fields []spec.Field, places []st
 		if places[i].first >= 0 {
 			continue
 		}
-		joined, _, err := sideOf(ctx, column, sides, field.Column)
+		joined, _, err := t.sideOf(ctx, field.Column)
 		if err != nil {
 			return InField(field.Name, err)
 		}
 		places[i].first = len(t.Fields)
-		kind := joined.below[joined.fields[i]].Kind
+		kind := joined.table.Fields[joined.fields[i]].Kind
 		if joined.of != nil && (kind == catalog.Raster || kind.IsList()) {
 			return InField(field.Name, fault.New(fault.Unsupported, "column "+field.Column, "several rows for a "+
 				"sample make lists of numbers and of strings, and it holds %ss", kind))
 		}
 		made := joined.field(joined.fields[i])
 		if t.Fields = append(t.Fields, made); made.Kind == catalog.Raster {
-			t.Misplaced = nil // it knows the dataset's own rasters
+			t.misplaced = true // the store knows its own rasters
 		}
 	}
 	return t.stack(fields, places)
@@ -258,45 +221,19 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 		if err := s.find(ctx, t); err != nil {
 			return fault.WithFile(InPart(err, "tables"), s.Path)
 		}
-		t.matches = append(t.matches, &s.Match)
-		_, _ = hash.WriteString(s.table.Fingerprint())
+		_, _ = hash.WriteString(s.table.Fingerprint)
 		for _, row := range s.row {
 			hash.Number(uint64(row))
 		}
 	}
-	own, data, closing := t.Column, t.Data, t.Close
-	t.Fingerprint = hash.Hex()
-	t.Column = func(ctx context.Context, name string) (*Column, error) {
-		s, name, err := sideOf(ctx, own, sides, name)
-		switch {
-		case err != nil:
-			return nil, err
-		case s == nil:
-			return own(ctx, name)
-		case s.of != nil && name != s.Match.Column:
-			return nil, fault.New(fault.Unsupported, "column "+name, "it is of a table with several rows for each "+
-				"sample, and so of fields alone")
-		}
-		return s.table.ColumnAt(name, s.row)
-	}
-	if data != nil {
-		t.Data = func(ctx context.Context) (*tables.Table, error) {
-			own, err := data(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return withSides(ctx, own, sides)
-		}
-	}
-	t.Close = func() error { return errors.Join(closing(), closeSides(sides)) }
+	t.sides, t.Fingerprint = sides, hash.Hex()
 	return nil
 }
 
 // sideOf returns the table that has a column and the column's name in it, nil of none. TABLE::COLUMN names the column
 // of one table, and ::COLUMN one of the dataset itself. Another name that several have is Unsupported; the columns that
-// paths make give way. own returns columns of the dataset itself.
-func sideOf(ctx context.Context, own func(context.Context, string) (*Column, error), sides []*side, name string) (
-	found *side, column string, err error) {
+// paths make give way.
+func (t *Table) sideOf(ctx context.Context, name string) (found *side, column string, err error) {
 	if column, ok := strings.CutPrefix(name, source.Separator); ok {
 		return nil, column, nil
 	}
@@ -305,14 +242,14 @@ func sideOf(ctx context.Context, own func(context.Context, string) (*Column, err
 		return fault.New(fault.Unsupported, "column "+name, "it is a column of %s and of %s: name one of them, as in "+
 			"%q", file, other, file+source.Separator+name)
 	}
-	for _, s := range sides {
+	for _, s := range t.sides {
 		if column, said := s.ownColumn(name); said {
 			return s, column, nil
 		}
 		switch {
 		case name == s.On:
 			return nil, name, nil
-		case !s.table.HasColumn(name):
+		case !s.has(ctx, name):
 		case found != nil:
 			return nil, name, twice(path.Base(s.Path))
 		default:
@@ -322,7 +259,7 @@ func sideOf(ctx context.Context, own func(context.Context, string) (*Column, err
 	if found == nil || slices.Contains(catalog.PathColumns, name) {
 		return found, name, nil
 	}
-	if _, err := own(ctx, name); fault.KindOf(err) != fault.NotFound {
+	if _, err := t.store.Column(ctx, name); fault.KindOf(err) != fault.NotFound {
 		return nil, name, twice("the dataset")
 	}
 	return found, name, nil
@@ -382,11 +319,11 @@ func (s *side) group(keys []string) {
 
 // keys reads the keys of the table, whose numbers are its rows; "" for null.
 func (s *side) keys(ctx context.Context) (keys []string, err error) {
-	found, err := joinColumns(s.Column, s.table.Column)
+	found, err := s.table.named(ctx, s.Column)
 	if err != nil {
 		return nil, err
 	}
-	keys = make([]string, 0, s.table.Len())
+	keys = make([]string, 0, s.table.N)
 	return keys, found.Scan(ctx, func(_ int64, v catalog.Value) error {
 		if keys = append(keys, ""); !v.Null {
 			keys[len(keys)-1] = v.In(found.Kind)
@@ -397,47 +334,62 @@ func (s *side) keys(ctx context.Context) (keys []string, err error) {
 
 // field returns a field of the table for the samples of the dataset.
 func (s *side) field(number int) Field {
-	below := s.below[number]
-	made := Field{
-		Kind: below.Kind, Size: below.Size,
-		Asset: func(ctx context.Context, row int64) (catalog.Asset, error) {
-			if from := s.row[row]; from >= 0 {
-				return below.Asset(ctx, int64(from))
-			}
-			return catalog.Asset{}, fault.WithFile(fault.New(fault.NotFound, "column "+s.Column,
-				"no row has the key of sample %d", row), s.Path)
-		},
-		Value: func(ctx context.Context, row int64) (catalog.Value, error) {
-			if from := s.row[row]; from >= 0 {
-				return below.Value(ctx, int64(from))
-			}
-			return catalog.Value{Null: true}, nil
-		},
-	}
+	below := &s.table.Fields[number]
+	made := Field{Kind: below.Kind, Size: below.Size, values: s, number: number}
 	if s.of != nil {
-		made.Kind = below.Kind | catalog.List
-		made.Value = func(ctx context.Context, row int64) (list catalog.Value, err error) {
-			list.Null = s.row[row] < 0
-			for _, from := range s.of[s.row[row]] {
-				value, err := below.Value(ctx, int64(from))
-				if err != nil {
-					return value, err
-				}
-				list.List = append(list.List, value)
-			}
-			return list, nil
-		}
-		return made
-	}
-	if below.Announce != nil {
-		made.Announce = func(row int64) (over func()) {
-			if from := s.row[row]; from >= 0 {
-				return below.Announce(int64(from))
-			}
-			return func() {}
-		}
+		made.Kind |= catalog.List
 	}
 	return made
+}
+
+// column returns a column of the table for the samples of the dataset.
+func (s *side) column(ctx context.Context, name string) (*Column, error) {
+	if s.of != nil && name != s.Column {
+		return nil, fault.New(fault.Unsupported, "column "+name, "it is of a table with several rows for each "+
+			"sample, and so of fields alone")
+	}
+	found, err := s.table.Column(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.Picked(found, s.row), nil
+}
+
+// Asset implements Values, as Value does.
+func (s *side) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+	if from := s.row[row]; from >= 0 {
+		return s.table.Fields[field].Asset(ctx, int64(from))
+	}
+	return catalog.Asset{}, fault.WithFile(fault.New(fault.NotFound, "column "+s.Column,
+		"no row has the key of sample %d", row), s.Path)
+}
+
+func (s *side) Value(ctx context.Context, field int, row int64) (v catalog.Value, err error) {
+	below, from := &s.table.Fields[field], s.row[row]
+	switch {
+	case from < 0:
+		return catalog.Value{Null: true}, nil
+	case s.of == nil:
+		return below.Value(ctx, int64(from))
+	}
+	for _, from := range s.of[from] {
+		value, err := below.Value(ctx, int64(from))
+		if err != nil {
+			return value, err
+		}
+		v.List = append(v.List, value)
+	}
+	return v, nil
+}
+
+// Announces implements announced, as Announce does.
+func (s *side) Announces() bool { return s.of == nil && s.table.Announces() }
+
+func (s *side) Announce(field int, row int64) (over func()) {
+	if from := s.row[row]; from >= 0 {
+		return s.table.Fields[field].Announce(int64(from))
+	}
+	return func() {}
 }
 
 // withSides returns a table for queries, whose rows are the samples, with the columns of the tables that it lacks.
@@ -450,6 +402,9 @@ func withSides(ctx context.Context, own *tables.Table, sides []*side) (*tables.T
 		data, err := s.table.Data(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if data == nil { // of arrays queries see the values of conditions alone
+			continue
 		}
 		data = data.Take(num.As[int](s.row))
 		for _, c := range data.Columns() {

@@ -43,10 +43,10 @@ func flatten(fields []spec.Field) ([]spec.Field, []stack) {
 // stack joins the fields of a table to the stacks that flatten has found. flat are its fields so far. The sizes and
 // places of stacks are known where they have the grid of the first raster.
 func (t *Table) stack(flat []spec.Field, stacks []stack) error {
-	below, misplaced := t.Fields, t.Misplaced
-	fields := make([]Field, len(stacks))
+	below, fields := t.Fields, make([]Field, len(stacks))
 	for i, part := range stacks {
-		kind, other := numbersIn(below[part.first:][:part.n])
+		parts := below[part.first:][:part.n]
+		kind, other := numbersIn(parts)
 		switch {
 		case kind == 0 || other >= 0 && below[part.first+other].Kind == catalog.Raster:
 		case other >= 0:
@@ -54,7 +54,7 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 			return InField(name.Name, fault.New(fault.Unsupported, "column "+name.Column,
 				"holds %ss, and other columns of the field numbers", below[part.first+other].Kind))
 		default:
-			fields[i] = vectorOf(below[part.first:][:part.n], kind, flat[part.first].MayLack())
+			fields[i] = Field{Kind: kind | catalog.List, parts: parts, holes: flat[part.first].MayLack()}
 			continue
 		}
 		for place := part.first; place < part.first+part.n; place++ {
@@ -68,16 +68,15 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 		}
 		fields[i] = below[part.first]
 		if part.n > 0 {
-			fields[i].Asset = stacked(below[part.first:part.first+part.n], part.grid)
-			fields[i].lacks = lacksAny(below[part.first : part.first+part.n])
+			fields[i].parts, fields[i].grid, fields[i].lacks = parts, part.grid, lacksAny(parts)
 		}
 		if part.grid != 0 {
-			fields[i].Size, fields[i].Sizes, misplaced = nil, nil, nil
+			fields[i].Size, t.misplaced = nil, true
 		}
 	}
 	for i := range stacks {
 		if steps := fields[i].Steps; steps != nil {
-			moved := &Steps{Padding: steps.Padding}
+			moved := &Steps{of: steps.of, number: steps.number}
 			for _, number := range steps.Fields {
 				moved.Fields = append(moved.Fields, len(fields))
 				fields = append(fields, below[number])
@@ -85,12 +84,7 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 			fields[i].Steps = moved
 		}
 	}
-	t.Fields, t.Misplaced = fields, nil
-	if misplaced != nil {
-		t.Misplaced = func(ctx context.Context, first, other int, rows []uint32, visit func(int64, error)) error {
-			return misplaced(ctx, stacks[first].first, stacks[other].first, rows, visit)
-		}
-	}
+	t.Fields = fields
 	return nil
 }
 
@@ -123,39 +117,35 @@ func lacksAny(fields []Field) (lacks []bool) {
 	return lacks
 }
 
-// vectorOf returns the field of lists that have the number of each of some fields. With mayLack the list is null where
-// one of them is.
-func vectorOf(fields []Field, kind catalog.Kind, mayLack bool) Field {
-	return Field{Kind: kind | catalog.List, Value: func(ctx context.Context, row int64) (catalog.Value, error) {
-		list := make([]catalog.Value, len(fields))
-		for k, field := range fields {
-			var err error
-			if list[k], err = field.Value(ctx, row); err != nil {
-				return catalog.Value{}, err
-			}
-			if mayLack && list[k].Null {
-				return catalog.Value{Null: true}, nil
-			}
-			if field.Kind == catalog.Int && kind == catalog.Float {
-				list[k].Float = float64(list[k].Int)
-			}
+// vector returns the list of the numbers that the parts have in a row.
+func (f *Field) vector(ctx context.Context, row int64) (catalog.Value, error) {
+	list := make([]catalog.Value, len(f.parts))
+	for k := range f.parts {
+		part := &f.parts[k]
+		var err error
+		if list[k], err = part.Value(ctx, row); err != nil {
+			return catalog.Value{}, err
 		}
-		return catalog.Value{List: list}, nil
-	}}
+		if f.holes && list[k].Null {
+			return catalog.Value{Null: true}, nil
+		}
+		if part.Kind == catalog.Int && f.Kind.Elem() == catalog.Float {
+			list[k].Float = float64(list[k].Int)
+		}
+	}
+	return catalog.Value{List: list}, nil
 }
 
-// stacked returns Field.Asset of a stack of fields on a grid.
-func stacked(fields []Field, grid spec.Grid) func(ctx context.Context, row int64) (catalog.Asset, error) {
-	return func(ctx context.Context, row int64) (catalog.Asset, error) {
-		parts := make([]catalog.Asset, len(fields))
-		for k := range parts {
-			var err error
-			if parts[k], err = fields[k].Asset(ctx, row); err != nil {
-				return catalog.Asset{}, err
-			}
+// stacked returns the stack of the rasters that the parts have in a row.
+func (f *Field) stacked(ctx context.Context, row int64) (catalog.Asset, error) {
+	parts := make([]catalog.Asset, len(f.parts))
+	for k := range parts {
+		var err error
+		if parts[k], err = f.parts[k].Asset(ctx, row); err != nil {
+			return catalog.Asset{}, err
 		}
-		return newStack(parts, grid)
 	}
+	return newStack(parts, f.grid)
 }
 
 // newStack returns the stack of some rasters on a grid. It fails with kind unsupported if a raster has other steps of

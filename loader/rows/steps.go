@@ -24,10 +24,11 @@ func CheckTimes(ctx context.Context, t *Table, number int, f *spec.Field, first 
 		return count, nil
 	}
 	if t.N > 1 && field.Size == nil {
-		if field.CountSteps == nil {
+		table, ok := field.values.(*catalog.Table)
+		if !ok {
 			return count, nil
 		}
-		count, err = field.CountSteps(ctx, last+1)
+		count, err = table.CountSteps(ctx, field.number, last+1)
 		if most = count.Most; err != nil || most == 0 || last < most {
 			return count, err
 		}

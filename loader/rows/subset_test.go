@@ -63,10 +63,8 @@ func TestConditionsAgainstSlow(t *testing.T) {
 			listedValues[i] = v
 		}
 		table := inMemory(n, 0, map[string]listed{"v": {catalog.Int, 0, listedValues}})
-		table.Data = func(context.Context) (*tables.Table, error) {
-			column := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, values, nil)
-			return tables.FromVectors([]string{"v"}, []*tables.Vector{column}), nil
-		}
+		column := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, values, nil)
+		table.store = withData{table.store, tables.FromVectors([]string{"v"}, []*tables.Vector{column})}
 		subset := &spec.Subset{}
 		keep := slices.Repeat([]bool{true}, n)
 		data := make([]int, n) // the sample of each row of data
@@ -143,9 +141,7 @@ func TestConditionsRefused(t *testing.T) {
 		resources.Options{}); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("a dataset without columns: %v", err)
 	}
-	table.Data = func(context.Context) (*tables.Table, error) {
-		return tables.FromVectors([]string{"v"}, []*tables.Vector{ints(1, 2)}), nil
-	}
+	table.store = withData{table.store, tables.FromVectors([]string{"v"}, []*tables.Vector{ints(1, 2)})}
 	for _, c := range []spec.Condition{{Select: "other 1"}, {SQL: "x"}, {Select: "data x"}, {Concat: []spec.Group{{}}},
 		{Datetime: "2020", Level: 1}} {
 		if _, err := selectRows(t.Context(), table, &spec.Subset{Where: []spec.Condition{c}},
@@ -181,6 +177,29 @@ func TestConditionsRefused(t *testing.T) {
 	}
 }
 
+// withData is a store with a table for queries.
+type withData struct {
+	Store
+	data *tables.Table
+}
+
+func (s withData) Data(context.Context) (*tables.Table, error) { return s.data, nil }
+
+// idStore is a store of samples with some ids.
+type idStore struct {
+	*stored
+	ids []string
+}
+
+func (s idStore) ScanIDs(_ context.Context, visit func(row int64, id string) error) error {
+	for i, id := range s.ids {
+		if err := visit(int64(i), id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // levels are the levels of a container with ids.
 type levels struct{ Levels }
 
@@ -189,14 +208,7 @@ func (levels) IDColumn() string { return "id" }
 // TestSamplesNamedByIDs: a result names samples of containers by their ids, unless several samples have one.
 func TestSamplesNamedByIDs(t *testing.T) {
 	ids := []string{"a", "b", "b", "c", "d"}
-	table := &Table{N: 5, ScanIDs: func(_ context.Context, visit func(row int64, id string) error) error {
-		for i, id := range ids {
-			if err := visit(int64(i), id); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
+	table := New(idStore{&stored{n: len(ids)}, ids})
 	s := NewSelector(table, levels{}, resources.Options{})
 	s.Keep = []bool{true, true, true, true, false}
 	for _, c := range []struct {
@@ -220,7 +232,7 @@ func TestSamplesNamedByIDs(t *testing.T) {
 		}
 	}
 	stop := errors.New("stop")
-	table.ScanIDs = func(context.Context, func(int64, string) error) error { return stop }
+	table.store = &stored{n: 5, err: stop}
 	vector := tables.NewStrings([]string{"a"}, nil)
 	if _, err := s.named(t.Context(), tables.FromVectors([]string{"id"}, []*tables.Vector{vector})); !errors.Is(err,
 		stop) {
@@ -277,13 +289,11 @@ func TestBoundsAgainstSlow(t *testing.T) {
 		}
 		table := inMemory(n, 0, columns)
 		names := slices.Clone(spec.BoundsColumns)
-		table.Data = func(context.Context) (*tables.Table, error) {
-			vectors := make([]*tables.Vector, len(names))
-			for i := range vectors {
-				vectors[i] = tables.NewNulls(tables.Type{Kind: tables.Int64, Bits: 64}, n)
-			}
-			return tables.FromVectors(names, vectors), nil
+		vectors := make([]*tables.Vector, len(names))
+		for i := range vectors {
+			vectors[i] = tables.NewNulls(tables.Type{Kind: tables.Int64, Bits: 64}, n)
 		}
+		table.store = withData{table.store, tables.FromVectors(names, vectors)}
 		s := NewSelector(table, nil, resources.Options{})
 		if err := s.without(t.Context(), dropped); err != nil {
 			t.Fatal(err)
@@ -312,16 +322,7 @@ func TestBoundsAgainstSlow(t *testing.T) {
 // TestWeightsOfADataset: weights are of a dataset with as many rows and the same ids below one directory, in their
 // order. Coverage counts no classes.
 func TestWeightsOfADataset(t *testing.T) {
-	named := func(ids ...string) *Table {
-		return &Table{N: int64(len(ids)), ScanIDs: func(_ context.Context, visit func(int64, string) error) error {
-			for i, id := range ids {
-				if err := visit(int64(i), id); err != nil {
-					return err
-				}
-			}
-			return nil
-		}}
-	}
+	named := func(ids ...string) *Table { return New(idStore{&stored{n: len(ids)}, ids}) }
 	table := named("/a/b/x/1", "/a/b/y/1", "/a/b/z")
 	samples, err := SamplesOf(t.Context(), table)
 	if err != nil || len(samples) != 32 {

@@ -19,9 +19,9 @@ import (
 // RoundUp returns the smallest multiple of a that is at least n.
 func RoundUp(n, a int) int { return (n + a - 1) / a * a }
 
-// Table is an open dataset: N samples, which are rows numbered from 0, each with the same fields. It is a catalog, a
-// table or a directory (package catalog), a container (package containers) or the images of an array. What a dataset
-// does not know or cannot do is nil. A Table is safe for concurrent use.
+// Table is an open dataset: N samples, which are rows numbered from 0, each with the same fields. It has what a store
+// gives, and what the spec makes of it: the columns of the tables that are joined to it, and the rasters that a field
+// stacks, scales or picks bands of. It is safe for concurrent use.
 type Table struct {
 	N int64
 	// Fields are numbered in the order of the spec. Behind them are the steps of fields that have Field.Steps.
@@ -30,31 +30,6 @@ type Table struct {
 	Fingerprint string
 	// Marks are what marks the contents of the files: see catalog.Table.Marks and source.Marks.
 	Marks string
-	// ID returns the id of a sample, for errors and reports.
-	ID func(ctx context.Context, row int64) (string, error)
-	// ScanIDs visits the id of every row, in order.
-	ScanIDs func(ctx context.Context, visit func(row int64, id string) error) error
-	// ScanKeys visits the key of every row, in order: what its sample is called whichever fields are read. It is nil if
-	// that is the id.
-	ScanKeys func(ctx context.Context, visit func(row int64, key string) error) error
-	// Column returns a column by its name. One that does not exist is fault.NotFound. Names that make one of several
-	// are for method named.
-	Column func(ctx context.Context, name string) (*Column, error)
-	// Pages returns a counter of the pages that reads of rasters in cells take, or nil if no rasters need one.
-	Pages func(ctx context.Context) (*catalog.PageCounter, error)
-	// Close closes the dataset. Assets that it has returned stay valid.
-	Close func() error
-
-	// Centroids visits the centroid of every row in degrees, NaN for null. A dataset without a column
-	// of centroids is fault.NotFound.
-	Centroids func(ctx context.Context, visit func(row int64, lon, lat float64) error) error
-	// Data returns all columns and rows, for queries.
-	Data func(ctx context.Context) (*tables.Table, error)
-	// Misplaced visits the rows (nil: of all) in which the raster of a field lies elsewhere than the raster of the
-	// first, if the dataset knows the places without opening files.
-	Misplaced func(ctx context.Context, first, other int, rows []uint32, visit func(row int64, err error)) error
-	// BandNames returns the names of the bands of all rasters, nil if they have none.
-	BandNames func() []string
 	// Array is true if the rasters are images of an array.
 	Array bool
 	// Selected is true if the rows are those that the conditions and the split of the source leave.
@@ -62,40 +37,179 @@ type Table struct {
 	// Joined is nil unless the table joins several datasets of scenes, one after the other.
 	Joined *Joined
 
-	matches []*Match // with the tables that are joined to it
+	store     Store
+	sides     []*side // the tables that are joined to it
+	misplaced bool    // Misplaced knows nothing: a field has other rasters than the store
 }
 
-// Match says which rows of a table belong to the samples of a dataset.
-type Match struct {
-	spec.SideTable
-	row     []int32 // for each sample, -1 without one
-	example string  // the first key of the table, for errors
+// New returns the dataset of a store. Close closes the store.
+func New(store Store) *Table {
+	t := &Table{N: store.Len(), Fields: make([]Field, store.Fields()), Fingerprint: store.Fingerprint(), store: store}
+	for i := range t.Fields {
+		t.Fields[i] = Field{Kind: store.Kind(i), values: store, number: i}
+		if s, ok := store.(sequences); ok && s.Steps(i) != nil {
+			t.Fields[i].Steps = &Steps{Fields: s.Steps(i), of: s, number: i}
+		}
+	}
+	return t
 }
 
-// Field is what a field of the spec has in each row of a Table.
+// ID returns the id of a sample, for errors and reports.
+func (t *Table) ID(ctx context.Context, row int64) (string, error) { return t.store.ID(ctx, row) }
+
+// ScanIDs visits the id of every row, in order.
+func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+	return t.store.ScanIDs(ctx, visit)
+}
+
+// Keys visits the key of every row, in order: what its sample is called whichever fields are read. It is the id where
+// the store has no keys.
+func (t *Table) Keys(ctx context.Context, visit func(row int64, key string) error) error {
+	if s, ok := t.store.(*catalog.Table); ok {
+		return s.ScanKeys(ctx, visit)
+	}
+	return t.store.ScanIDs(ctx, visit)
+}
+
+// Column returns a column by its name, of the store or of a table that is joined to it. One that does not exist is
+// fault.NotFound. Names that make one of several are for method named.
+func (t *Table) Column(ctx context.Context, name string) (*Column, error) {
+	if t.sides == nil {
+		return t.store.Column(ctx, name)
+	}
+	s, name, err := t.sideOf(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return t.store.Column(ctx, name)
+	}
+	return s.column(ctx, name)
+}
+
+// Data returns all columns and rows for queries, nil if the dataset has none.
+func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
+	s, ok := t.store.(queried)
+	if !ok {
+		return nil, nil
+	}
+	own, err := s.Data(ctx)
+	if err != nil || t.sides == nil {
+		return own, err
+	}
+	return withSides(ctx, own, t.sides)
+}
+
+// Misplaced visits the rows (nil: of all) in which the raster of a field lies elsewhere than the raster of the first,
+// as far as the store knows the places without opening files.
+func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32, visit func(row int64, err error)) error {
+	if s, ok := t.store.(*catalog.Table); ok && !t.misplaced {
+		return s.Misplaced(ctx, t.Fields[first].number, t.Fields[other].number, rows, visit)
+	}
+	return nil
+}
+
+// Announces reports whether Field.Announce of some field changes any reads.
+func (t *Table) Announces() bool {
+	return slices.ContainsFunc(t.Fields, func(f Field) bool {
+		s, ok := f.values.(announced)
+		return ok && s.Announces()
+	})
+}
+
+// Pages returns a counter of the pages that reads of rasters in cells take, or nil if no rasters need one.
+func (t *Table) Pages(ctx context.Context) (*catalog.PageCounter, error) {
+	if s, ok := t.store.(*catalog.Table); ok {
+		return s.NewPageCounter(ctx)
+	}
+	return nil, nil
+}
+
+// Close closes the dataset. Assets that it has returned stay valid.
+func (t *Table) Close() error { return errors.Join(t.store.Close(), closeSides(t.sides)) }
+
+// Field is what a field of the spec has in each row of a Table: a raster, or a value of a metadata column.
 type Field struct {
 	Kind catalog.Kind // a raster, or the type of a metadata column
-	// Asset returns the raster of a row.
-	Asset func(ctx context.Context, row int64) (catalog.Asset, error)
-	// Extent returns the bytes of an object that are read for the raster of a row, if the object has others beside it.
-	// It reads no header of a raster. It is nil if rasters are objects of their own.
-	Extent func(ctx context.Context, row int64) (at source.Extent, ok bool)
-	// Announce says that the raster of a row is read soon, until over is called. It is nil if that changes no read.
-	Announce func(row int64) (over func())
-	// Value returns the value of a metadata column or, for rasters, the path of the raster as the dataset has it.
-	Value func(ctx context.Context, row int64) (catalog.Value, error)
-	// Cell returns the name of the raster of a row in the cell of a file, "" of others. It is nil if there are none.
-	Cell func(row int64) string
 	// Size is the size in pixels that all rasters have.
 	Size *catalog.Size
-	// Sizes returns the size in pixels of the raster in each row, or nil if the dataset does not know them.
-	Sizes func(ctx context.Context) ([]catalog.Size, error)
-	// CountSteps counts the steps of time of all rasters, without opening files. It may stop after a raster with
-	// enough. It is nil if they are never known.
-	CountSteps func(ctx context.Context, enough int) (catalog.StepCount, error)
-	lacks      []bool // the rows without a raster, of a field that may lack; nil of others
 	// Steps are the steps of time, if the rasters are several files in each sample.
 	Steps *Steps
+
+	values  Values
+	number  int       // of the field there
+	parts   []Field   // of a stack of rasters, or of a list of numbers
+	grid    spec.Grid // of a stack
+	holes   bool      // a list of numbers is null where one of them is
+	lists   *textList // of texts that become lists of strings
+	linears *linears  // that columns have for its rasters
+	picks   *picks    // bands that are picked as data
+	lacks   []bool    // the rows without a raster, of a field that may lack; nil of others
+}
+
+// Asset returns the raster of a row.
+func (f *Field) Asset(ctx context.Context, row int64) (catalog.Asset, error) {
+	if f.parts != nil {
+		return f.stacked(ctx, row)
+	}
+	asset, err := f.values.Asset(ctx, f.number, row)
+	if err == nil && f.linears != nil {
+		err = f.linears.scale(&asset, row)
+	}
+	if err != nil {
+		return asset, f.lacking(err)
+	}
+	if f.picks != nil && asset.Index.Alpha {
+		return f.picks.asData(ctx, asset)
+	}
+	return asset, nil
+}
+
+// Value returns the value of a metadata column or, for rasters, the path of the raster as the dataset has it.
+func (f *Field) Value(ctx context.Context, row int64) (catalog.Value, error) {
+	if f.parts != nil && f.Kind.IsList() {
+		return f.vector(ctx, row)
+	}
+	value, err := f.values.Value(ctx, f.number, row)
+	if err != nil || f.lists == nil || value.Null {
+		return value, err
+	}
+	return f.lists.of(value)
+}
+
+// Extent returns what returns the bytes of an object that are read for the raster of a row, if the object has others
+// beside it. It reads no header of a raster. It is nil if rasters are objects of their own.
+func (f *Field) Extent() func(ctx context.Context, row int64) (at source.Extent, ok bool) {
+	if s, ok := f.values.(extents); ok {
+		return s.Extent(f.number)
+	}
+	return nil
+}
+
+// Announce says that the raster of a row is read soon, until over is called.
+func (f *Field) Announce(row int64) (over func()) {
+	if s, ok := f.values.(announced); ok {
+		return s.Announce(f.number, row)
+	}
+	return func() {}
+}
+
+// Cell returns the name of the raster of a row in the cell of a file, "" of others. ok is false of a dataset without
+// cells.
+func (f *Field) Cell(row int64) (name string, ok bool) {
+	s, ok := f.values.(*catalog.Table)
+	if !ok {
+		return "", false
+	}
+	return s.CellName(f.number, row), true
+}
+
+// Sizes returns the size in pixels of the raster in each row, or nil if the dataset does not know them.
+func (f *Field) Sizes(ctx context.Context) ([]catalog.Size, error) {
+	if s, ok := f.values.(*catalog.Table); ok && f.grid == 0 {
+		return s.Sizes(ctx, f.number)
+	}
+	return nil, nil
 }
 
 // Steps are the steps of time of a field whose rasters are several files in each sample, as sequences of TACO 3 are.
@@ -103,9 +217,13 @@ type Field struct {
 type Steps struct {
 	// Fields are the numbers of the fields of the table that have the steps.
 	Fields []int
-	// Padding reports whether a sample has no file for a step, and some for others.
-	Padding func(step int, row int64) bool
+
+	of     sequences
+	number int // of the field there
 }
+
+// Padding reports whether a sample has no file for a step, and some for others.
+func (s *Steps) Padding(step int, row int64) bool { return s.of.Padding(s.number, step, row) }
 
 // Column is a column of a Table, beside its fields.
 type Column = column.Column
@@ -255,18 +373,19 @@ func (t *Table) noteLacking(ctx context.Context, fields []spec.Field) error {
 			}
 			field.lacks[row] = value.Null || len(value.Text) == 0
 		}
-		if asset := field.Asset; asset != nil {
-			field.Asset = func(ctx context.Context, row int64) (catalog.Asset, error) {
-				a, err := asset(ctx, row)
-				if cause, ok := errors.AsType[*fault.Error](err); ok && errors.Is(err, fault.ErrNoMember) {
-					lacking := *cause
-					lacking.Err, err = ErrLacks, &lacking
-				}
-				return a, err
-			}
-		}
 	}
 	return nil
+}
+
+// lacking gives an error about an array that the file of a raster has not the cause ErrLacks, if the raster may lack.
+func (f *Field) lacking(err error) error {
+	cause, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.lacks == nil || !errors.Is(err, fault.ErrNoMember) {
+		return err
+	}
+	lacking := *cause
+	lacking.Err = ErrLacks
+	return &lacking
 }
 
 // ErrLacks is the cause of the error about the raster of a field that may lack, whose file is there without the array:
@@ -289,14 +408,6 @@ func InField(name string, err error) error {
 		return fault.WithPart(err, "field "+name, fault.NoOffset)
 	}
 	return fmt.Errorf("field %q: %w", name, err)
-}
-
-// Keys visits the key of every row, in order: ScanKeys, or ScanIDs.
-func (t *Table) Keys(ctx context.Context, visit func(row int64, key string) error) error {
-	if t.ScanKeys != nil {
-		return t.ScanKeys(ctx, visit)
-	}
-	return t.ScanIDs(ctx, visit)
 }
 
 // NameOf returns what a sample is called: the path of its first raster, as the dataset has it, or without one its id.

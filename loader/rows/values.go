@@ -61,13 +61,12 @@ func (s *values) String() string {
 // texts are lists as Python and JSON write them. The first text says it.
 func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 	for i := range fields {
-		separator, whole := fields[i].Split, t.Fields[i]
-		parts := separated
+		separator, field := fields[i].Split, &t.Fields[i]
 		switch {
-		case separator != "" && whole.Kind != catalog.Text:
+		case separator != "" && field.Kind != catalog.Text:
 			return InField(fields[i].Name, fault.New(fault.Unsupported,
-				"column "+cmp.Or(fields[i].Column, fields[i].Name), "split is for texts, and it holds %ss", whole.Kind))
-		case separator == "" && (fields[i].Kind != spec.ClassField || whole.Kind != catalog.Text):
+				"column "+cmp.Or(fields[i].Column, fields[i].Name), "split is for texts, and it holds %ss", field.Kind))
+		case separator == "" && (fields[i].Kind != spec.ClassField || field.Kind != catalog.Text):
 			continue
 		case separator == "":
 			first, err := t.firstText(ctx, i)
@@ -78,28 +77,34 @@ func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 			if !ok || !strings.HasPrefix(strings.TrimSpace(first), "[") || slices.Contains(fields[i].Classes, first) {
 				continue
 			}
-			parts = written
 		}
-		t.Fields[i].Kind = catalog.Text | catalog.List
-		t.Fields[i].Value = func(ctx context.Context, row int64) (catalog.Value, error) {
-			value, err := whole.Value(ctx, row)
-			if err != nil || value.Null {
-				return value, err
-			}
-			list, err := parts(value.Text, separator)
-			value.Text, value.List = nil, make([]catalog.Value, 0, len(list)) // an empty list is a list
-			for _, part := range list {
-				if part = bytes.TrimSpace(part); len(part) > 0 {
-					value.List = append(value.List, catalog.Value{Text: part})
-				}
-			}
-			if len(list) > texts.MaxList {
-				err = fault.New(fault.Limit, "column", "a text of over %d strings", texts.MaxList)
-			}
-			return value, err
-		}
+		field.Kind, field.lists = catalog.Text|catalog.List, &textList{separator}
 	}
 	return nil
+}
+
+// textList is how texts are lists of strings: separated or, without a separator, as Python and JSON write lists.
+type textList struct{ separator string }
+
+// of returns the list of a text.
+func (t *textList) of(value catalog.Value) (catalog.Value, error) {
+	var list [][]byte
+	var err error
+	if t.separator == "" {
+		list, err = written(value.Text)
+	} else {
+		list = bytes.SplitN(value.Text, []byte(t.separator), texts.MaxList+1)
+	}
+	value.Text, value.List = nil, make([]catalog.Value, 0, len(list)) // an empty list is a list
+	for _, part := range list {
+		if part = bytes.TrimSpace(part); len(part) > 0 {
+			value.List = append(value.List, catalog.Value{Text: part})
+		}
+	}
+	if len(list) > texts.MaxList {
+		err = fault.New(fault.Limit, "column", "a text of over %d strings", texts.MaxList)
+	}
+	return value, err
 }
 
 // firstText returns the first text of a field that is not null.
@@ -113,12 +118,8 @@ func (t *Table) firstText(ctx context.Context, field int) (string, error) {
 	return "", nil
 }
 
-func separated(text []byte, separator string) ([][]byte, error) {
-	return bytes.SplitN(text, []byte(separator), texts.MaxList+1), nil
-}
-
 // written returns the strings and numbers of a list as Python and JSON write it.
-func written(text []byte, _ string) (parts [][]byte, err error) {
+func written(text []byte) (parts [][]byte, err error) {
 	wrong := fault.New(fault.Corrupt, "column", "%s is no list of strings, as the first text is",
 		fault.Short(string(text)))
 	list, ok := literal.JSON(string(text))

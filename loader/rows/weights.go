@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // WeightsMagic begins a file of weights. All numbers of the file are little-endian uint32:
@@ -74,7 +75,7 @@ func OpenWeights(ctx context.Context, path string, o resources.Options, t *Table
 		return weights, nil
 	}
 	samples, err := SamplesOf(ctx, t)
-	if err == nil && samples != weights.Samples && t.ScanKeys != nil {
+	if _, ok := t.store.(*catalog.Table); ok && err == nil && samples != weights.Samples {
 		samples, err = samplesOf(ctx, t.ScanIDs) // as older files have it
 	}
 	if err == nil && samples != "" && samples != weights.Samples {

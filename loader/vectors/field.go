@@ -124,13 +124,13 @@ func (v *field) openOne(ctx context.Context, t *rows.Table, o resources.Options)
 		}
 		return vector.Open(ctx, o.Opener, path, read)
 	}
-	if t.Data == nil {
+	table, err := t.Data(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case table == nil:
 		return nil, fault.New(fault.Unsupported, "box", "the dataset has no table of its own: path or pattern names "+
 			"the file with the shapes")
-	}
-	table, err := t.Data(ctx)
-	if err != nil {
-		return nil, err
 	}
 	return vector.OfRows(ctx, table, read)
 }
@@ -170,10 +170,14 @@ func (v *field) Own(ctx context.Context, t *rows.Table, column int, some []uint3
 		return nil
 	}
 	first := ""
-	v.image = t.Fields[column].Value
-	if cell := t.Fields[column].Cell; cell != nil && v.one.layer.NamesCells() {
-		v.image = func(_ context.Context, row int64) (catalog.Value, error) {
-			return catalog.Value{Text: []byte(cell(row))}, nil
+	raster := &t.Fields[column]
+	v.image = raster.Value
+	if v.one.layer.NamesCells() {
+		v.image = func(ctx context.Context, row int64) (catalog.Value, error) {
+			if cell, ok := raster.Cell(row); ok {
+				return catalog.Value{Text: []byte(cell)}, nil
+			}
+			return raster.Value(ctx, row)
 		}
 	}
 	ownAll := func() (vector.Owned, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -146,36 +147,65 @@ func (o Options) withDefaults() Options {
 
 // Table is an open dataset: N samples of some fields. It is safe for concurrent use.
 type Table struct {
-	src         string
-	base        string // directory against which relative URIs are resolved
+	location
+	Remarks     Remarks
+	table       *columns.Table // its rows
+	footer      footer
 	n           int64
+	order       []int64 // the rows of the table that are samples; nil: all
 	fields      []fieldColumns
-	roots       *openers.Roots
-	opener      source.Opener
-	maxChunk    int
+	paths       *paths                     // of the files of a listing or a catalog, else nil
+	pathed      map[string]*columns.Column // columns of these paths
+	keys        *columns.Column            // see ScanKeys; nil of a table without paths
+	stores      storeRows
 	assets      *lru.Cache[assetKey, Asset]
-	beside      *tableNames                // of files beside rasters
-	listed      map[string]sidecar.Names   // of files beside rasters, by the listing of the table
-	table       *columns.Table             // nil: a listing
-	pathed      map[string]*columns.Column // columns of paths, of listings and catalogs
-	own         io.Closer                  // the opener, if it is not the one that the caller gave
+	pages       pagesOfCells
+	beside      *tableNames              // of files beside rasters
+	listed      map[string]sidecar.Names // of files beside rasters, by the listing of the table
+	own         io.Closer                // the opener, if it is not the one that the caller gave
+	noun        string                   // what its patterns match: files, or arrays
 	fingerprint string
-	marks       string                     // what Marks returns
-	order       []int64                    // the rows of the table that are samples; nil: all
-	keys        *columns.Column            // see ScanKeys; nil of a table that is no catalog
-	was         layout.Listed              // what its samples were called in the directory that a catalog was made of
-	paired      []string                   // names of the fields of a catalog of pairs
-	dims        string                     // of Zarr stores
-	stores      []int                      // the fields that have these
-	inside      bool                       // it is one of OfArrays
-	images      []int32                    // of each sample the number of its image in its stores; nil: each has one
-	labelled    map[string]*columns.Column // arrays of the stores as columns, with a row for each sample
-	dropped     int                        // how many ids were left out
-	halves      []string                   // what Halves returns
-	doubled     [2]string                  // what Doubled returns
-	pageBytes   int64                      // what PageBytes returns
-	pageCache   int64                      // bytes of decoded pages that are kept
-	example     string                     // a file that is missing for one of them
+	marks       string // what Marks returns
+}
+
+// location says where the files of a dataset are, and how they are opened.
+type location struct {
+	src      string
+	base     string // directory against which relative URIs are resolved
+	roots    *openers.Roots
+	opener   source.Opener
+	maxChunk int
+}
+
+// resolve resolves a path of the dataset.
+func (l *location) resolve(path string) string { return listing.Resolve(l.roots, l.base, path) }
+
+// allow resolves a path, and follows its links, which must not lead out of the roots.
+func (l *location) allow(path string) (string, error) { return l.roots.Allow(l.resolve(path)) }
+
+// group opens the store of arrays at a path.
+func (l *location) group(ctx context.Context, path string) (store.Group, error) {
+	uri, err := l.allow(path)
+	if err != nil {
+		return nil, err
+	}
+	return openStore(ctx, l.opener, uri, l.maxChunk)
+}
+
+// Remarks are what whoever opens a dataset may not expect.
+type Remarks struct {
+	// Dropped is how many ids were left out because a field has no file for them, and Lacking the path of one such file.
+	Dropped int
+	Lacking string
+	// DoubledField is a field some of whose files are samples of their own, too, and Doubled the path of one such file;
+	// "" if no file is.
+	DoubledField, Doubled string
+	// Halves are patterns that would pair the images and masks of a directory whose files are samples of their own.
+	Halves []string
+	// PageBytes are the stored bytes of the largest page that rasters in cells share, and PageFile is its file: reading
+	// one of them reads all of its page. It is 0 if no rasters share pages, or if the cache holds all of them.
+	PageBytes int64
+	PageFile  string
 }
 
 type assetKey struct {
@@ -195,10 +225,11 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 		closer, _ = o.Opener.(io.Closer)
 	}
 	table := &Table{
-		src: src, roots: openers.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk,
-		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
-		beside: lru.New[string, sidecar.Names](listings.Bound()), dims: o.Dims,
-		pageCache: o.CacheBytes - o.CacheBytes/2,
+		location: location{src: src, roots: openers.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk},
+		table:    columns.OfFiles(0),
+		assets:   lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
+		beside: lru.New[string, sidecar.Names](listings.Bound()), stores: storeRows{dims: o.Dims}, noun: "file",
+		pages: pagesOfCells{cache: o.CacheBytes - o.CacheBytes/2},
 	}
 	fields = slices.Clone(fields)
 	for i := range fields {
@@ -213,7 +244,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 		table.fields[i].contents = err == nil && i < len(fields) && fields[i].ofTexts()
 	}
 	if err == nil {
-		err = table.expand(ctx, o.Columns)
+		err = table.expand(ctx)
 	}
 	if err == nil {
 		err = table.hash(ctx)
@@ -237,7 +268,7 @@ func withoutDot(pattern string) string {
 // them: their values are their paths, and there is no Asset.
 func OfArrays(ctx context.Context, src string, paths []string, fields []Source, o Options) (*Table, error) {
 	o = o.withDefaults()
-	table := &Table{src: src, roots: openers.RootsOf(o.Opener), opener: o.Opener, inside: true}
+	table := &Table{location: location{src: src, roots: openers.RootsOf(o.Opener), opener: o.Opener}, noun: "array"}
 	l := &listing.Listing{Roots: table.roots, Paths: paths, Sizes: make([]int64, len(paths))}
 	err := table.openListing(ctx, l, fields, o)
 	if err == nil {
@@ -278,8 +309,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	if err != nil {
 		return err
 	}
-	t.base, t.n = files.Base, int64(len(files.Paths))
-	fields = t.orOwn(fields)
+	t.base, fields = files.Base, t.orOwn(fields)
 	switch {
 	case len(files.Metadata) > 0 && (len(files.Paths) == 0 || ofTable(fields, o) ||
 		files.OnlyPictures && (len(fields) > 1 || files.HasOwnMetadata())):
@@ -320,7 +350,7 @@ func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []S
 		tableOf[folder] = name
 	}
 	if own := tableOf["."]; own != "" || len(tableOf) == 1 {
-		t.src = listing.Resolve(t.roots, l.Base, cmp.Or(own, l.Metadata[0]))
+		t.src = t.resolve(cmp.Or(own, l.Metadata[0]))
 		if !IsParquet(t.src) {
 			return t.openHeld(ctx, fields, o)
 		}
@@ -332,7 +362,7 @@ func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []S
 		return fault.New(fault.Unsupported, "metadata", "%s and %s are of several splits: pick one by "+
 			"split (Rows(split=%q)), or name its folder", l.Metadata[0], l.Metadata[1], first)
 	}
-	names, err := t.allow(l.Base, l.Metadata)
+	names, err := t.allowAll(l.Base, l.Metadata)
 	if err != nil {
 		return err
 	}
@@ -378,7 +408,7 @@ func (t *Table) orOwn(fields []Source) []Source {
 	if len(fields) > 0 {
 		return fields
 	}
-	for _, name := range t.paired {
+	for _, name := range t.footer.fields {
 		fields = append(fields, Source{Field: name})
 	}
 	if fields == nil {
@@ -412,9 +442,12 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 		}
 	}
 	t.listed = l.Beside // so that no directory is listed again
-	uris := column.Texts(l.Paths)
-	t.keys = uris
-	sizes := column.Ints(l.Sizes)
+	uris, sizes := column.Texts(l.Paths), column.Ints(l.Sizes)
+	t.n, t.table, t.paths = uris.Rows, columns.OfFiles(uris.Rows), &paths{Column: uris, listed: true}
+	t.stores.columns = map[string]*columns.Column{}
+	for _, name := range o.Columns {
+		t.stores.columns[name] = nil
+	}
 	for _, source := range fields {
 		if source.Beside {
 			t.fields = append(t.fields, fieldColumns{name: source.Field, kind: Text})
@@ -429,7 +462,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 			t.fields = append(t.fields, fieldColumns{name: source.Field, labels: labels})
 			continue
 		}
-		if isNamed(fields, nil, source.Column) && source.Kind != Raster && source.Pattern == "" {
+		if isNamed(fields, t.table, source.Column) && source.Kind != Raster && source.Pattern == "" {
 			t.fields = append(t.fields, fieldColumns{name: source.Field}) // see nameFields
 			continue
 		}
@@ -453,9 +486,9 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 		t.fields = append(t.fields, f)
 	}
 	if !slices.ContainsFunc(fields, func(s Source) bool { return s.Pattern != "" || s.Column != "" }) {
-		t.halves = halves(append(slices.Clip(l.Paths), l.Picture))
+		t.Remarks.Halves = halves(append(slices.Clip(l.Paths), l.Picture))
 	}
-	return t.pair(ctx, fields, uris, o)
+	return t.pair(ctx, fields, o)
 }
 
 // openHeld opens a CSV file or STAC items, or a glob of such files as one table.
@@ -483,11 +516,11 @@ func (t *Table) openRecords(ctx context.Context, fields []Source, o Options) err
 		}
 		names, base, t.base = files.Paths, files.Base, files.Base
 	}
-	names, err := t.allow(base, names)
+	names, err := t.allowAll(base, names)
 	if err != nil {
 		return err
 	}
-	tab, err := columns.OpenRecords(ctx, t.opener, names, !several, t.pageCache)
+	tab, err := columns.OpenRecords(ctx, t.opener, names, !several, t.pages.cache)
 	if err != nil {
 		return err
 	}
@@ -509,7 +542,7 @@ func (t *Table) readText(ctx context.Context, want func(name string) texts.Want)
 	if err != nil {
 		return nil, err
 	}
-	names, err := t.allow(files.Base, files.Paths)
+	names, err := t.allowAll(files.Base, files.Paths)
 	if err != nil {
 		return nil, err
 	}
@@ -521,12 +554,12 @@ func (t *Table) readText(ctx context.Context, want func(name string) texts.Want)
 }
 
 func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) error {
-	file, err := t.reader(columns.WithSmallFile(ctx, t.pageCache))
+	file, err := t.reader(columns.WithSmallFile(ctx, t.pages.cache))
 	if err != nil {
 		return err
 	}
 	t.marks = source.Marks(file)
-	tab, err := columns.OpenParquet(ctx, file, t.pageCache)
+	tab, err := columns.OpenParquet(ctx, file, t.pages.cache)
 	if err != nil {
 		_ = file.Close()
 		return err
@@ -538,21 +571,18 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 			return fault.New(fault.Unsupported, "footer", "catalog version %q; this is version %s", v, layout.Version)
 		}
 		assets = layout.URI
-		if t.paired, err = pairedFields(tab); err == nil {
-			t.was, err = listedAs(tab)
-		}
-		if err != nil {
+		if t.footer, err = footerOf(tab); err != nil {
 			return err
 		}
 	}
 	return t.openTable(ctx, tab, fields, assets, o)
 }
 
-// allow resolves paths against a directory, and follows their links, which must not lead out of the roots.
-func (t *Table) allow(base string, paths []string) (names []string, err error) {
-	names = make([]string, len(paths))
+// allowAll allows paths in a directory.
+func (l location) allowAll(base string, paths []string) (names []string, err error) {
+	l.base, names = base, make([]string, len(paths))
 	for i, path := range paths {
-		if names[i], err = t.roots.Allow(listing.Resolve(t.roots, base, path)); err != nil {
+		if names[i], err = l.allow(path); err != nil {
 			return nil, err
 		}
 	}
@@ -561,11 +591,11 @@ func (t *Table) allow(base string, paths []string) (names []string, err error) {
 
 // openShards opens the Parquet files of a directory or glob as one table.
 func (t *Table) openShards(ctx context.Context, paths []string, fields []Source, o Options) error {
-	names, err := t.allow(t.base, paths)
+	names, err := t.allowAll(t.base, paths)
 	if err != nil {
 		return err
 	}
-	tab, err := columns.OpenShards(ctx, t.opener, names, t.pageCache)
+	tab, err := columns.OpenShards(ctx, t.opener, names, t.pages.cache)
 	if err != nil {
 		return err
 	}
@@ -599,7 +629,7 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 	fields = t.orOwn(fields)
 	isNamed := func(name string) bool {
 		listedAs := func(pattern string) bool { return slices.Contains(column.Names(pattern), name) }
-		return isNamed(fields, tab, name) || slices.ContainsFunc(t.was.Patterns, listedAs) && !tab.Has(name)
+		return isNamed(fields, tab, name) || slices.ContainsFunc(t.footer.listed.Patterns, listedAs) && !tab.Has(name)
 	}
 	for _, s := range fields {
 		if assets != "" && s.Column != "" && s.Pattern == "" && s.Kind != Raster && isNamed(s.Column) {
@@ -623,25 +653,24 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 	if err != nil {
 		return err
 	}
-	t.keys = uris
-	return t.pair(ctx, fields, uris, o)
+	shared, err := sharedFolder(ctx, uris)
+	if err != nil {
+		return err
+	}
+	root := string(shared)
+	if source.Scheme(root) == "" && !filepath.IsAbs(root) {
+		root = ""
+	}
+	t.paths = &paths{Column: uris, root: root}
+	return t.pair(ctx, fields, o)
 }
 
 // OfImages reports whether its rows are images, so a field without a column and a pattern is the image of the
 // row: in a listing, and in a catalog of single rasters.
-func (t *Table) OfImages() bool {
-	return t.table == nil || t.table.IsCatalog() && len(t.paired) == 0
-}
+func (t *Table) OfImages() bool { return t.paths != nil && len(t.footer.fields) == 0 }
 
 // Len returns N, the number of samples.
 func (t *Table) Len() int64 { return t.n }
-
-// Dropped returns how many ids were left out because a field has no file for them, and the path of one such file.
-func (t *Table) Dropped() (n int, example string) { return t.dropped, t.example }
-
-// Doubled returns a field some of whose files are samples of their own, too, and the path of one such file; two empty
-// strings if no file is.
-func (t *Table) Doubled() (field, path string) { return t.doubled[0], t.doubled[1] }
 
 // Fields returns how many fields a sample has.
 func (t *Table) Fields() int { return len(t.fields) }
@@ -659,14 +688,11 @@ func (t *Table) Marks() string { return t.marks }
 
 // Close closes the table. Assets that it returned stay valid.
 func (t *Table) Close() error {
-	var errs []error
-	if t.table != nil {
-		errs = append(errs, t.table.Close())
-	}
+	err := t.table.Close()
 	if t.own != nil {
-		errs = append(errs, t.own.Close())
+		err = errors.Join(err, t.own.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // values returns the values of a field, with a row for each sample.
@@ -708,7 +734,7 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 	if !t.fields[field].resolved || value.Null {
 		return value, nil
 	}
-	path := arrayOf(listing.Resolve(t.roots, t.base, string(value.Text)), t.fields[field].array)
+	path := arrayOf(t.resolve(string(value.Text)), t.fields[field].array)
 	value.Text = []byte(path)
 	if !t.fields[field].optional {
 		return value, nil
@@ -735,7 +761,7 @@ func (s *Source) ofTexts() bool {
 
 // content returns what a file holds as text.
 func (t *Table) content(ctx context.Context, field int, row int64, name string) (v Value, err error) {
-	uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, name))
+	uri, err := t.allow(name)
 	if err != nil {
 		return v, err
 	}
@@ -805,16 +831,38 @@ func (t *Table) file(ctx context.Context, field int, row int64) (Asset, error) {
 	return asset, nil
 }
 
-// pairedFields returns the fields of a catalog of pairs, nil for another catalog.
-func pairedFields(tab *columns.Table) (names []string, err error) {
-	text := tab.Meta(layout.FieldsKey)
-	if text == "" {
+// footer is what the footer of a catalog says of its samples.
+type footer struct {
+	fields []string      // the names of the fields of a catalog of pairs
+	listed layout.Listed // what its samples were called in the directory that it was made of
+}
+
+func footerOf(tab *columns.Table) (f footer, err error) {
+	if text := tab.Meta(layout.FieldsKey); text != "" {
+		err := json.Unmarshal([]byte(text), &f.fields)
+		if err != nil || len(f.fields) == 0 || len(f.fields) > layout.MaxFields {
+			return f, fault.New(fault.Corrupt, "footer", "%s are not the names of fields", layout.FieldsKey)
+		}
+	}
+	text := tab.Meta(layout.ListedKey)
+	if text != "" && json.Unmarshal([]byte(text), &f.listed) != nil {
+		err = fault.New(fault.Corrupt, "footer", "%s is not valid", layout.ListedKey)
+	}
+	return f, err
+}
+
+// Fields returns the names of the fields of a catalog of pairs, nil for any other dataset.
+func Fields(ctx context.Context, src string, o Options) ([]string, error) {
+	if !IsParquet(src) {
 		return nil, nil
 	}
-	if err := json.Unmarshal([]byte(text), &names); err != nil || len(names) == 0 || len(names) > layout.MaxFields {
-		return nil, fault.New(fault.Corrupt, "footer", "%s are not the names of fields", layout.FieldsKey)
+	o = o.withDefaults()
+	table, err := columns.Open(ctx, o.Opener, src, o.CacheBytes/2)
+	if err != nil {
+		return nil, fault.WithFile(err, src)
 	}
-	return names, nil
+	footer, err := footerOf(table)
+	return footer.fields, fault.WithFile(errors.Join(err, table.Close()), src)
 }
 
 // Share returns a context in which Open lists each directory or glob once. It is for the datasets of one run, opened
@@ -867,24 +915,23 @@ func (t *Table) Extent(field int) func(ctx context.Context, row int64) (at sourc
 
 // Announces reports whether Announce changes any reads: if some page takes so much of the cache that its cells are
 // copied.
-func (t *Table) Announces() bool { return t.table != nil && t.table.IsHeavy(t.pageBytes) }
+func (t *Table) Announces() bool { return t.pages.heavy }
+
+// pagesOfCells are the pages of a Parquet file that rasters in cells share.
+type pagesOfCells struct {
+	cache int64 // bytes of decoded pages that are kept
+	heavy bool  // some page takes so much of the cache that its cells are copied
+}
 
 // notePages notes the largest page of rasters in cells, unless the table's cache holds all of the column.
 func (t *Table) notePages(ctx context.Context, c *cellRasters) error {
-	if c.size() <= t.pageCache {
+	if c.size() <= t.pages.cache {
 		return nil
 	}
 	most, err := c.stored.PageBytes(ctx)
-	t.pageBytes = max(t.pageBytes, most)
-	return err
-}
-
-// PageBytes returns the stored bytes of the largest page that rasters in cells share, and its file: reading one of them
-// reads all of its page. It is 0 if no rasters share pages, or if the cache holds all of them.
-func (t *Table) PageBytes() (file string, n int64) {
-	if t.pageBytes == 0 {
-		return "", 0
+	if most > t.Remarks.PageBytes {
+		t.Remarks.PageBytes, t.pages.heavy = most, c.table.IsHeavy(most)
+		t.Remarks.PageFile, _ = t.cell(c, 0) // whose first row group stands for all
 	}
-	file, _ = t.table.FileOf(0) // whose first row group stands for all
-	return cmp.Or(file, t.src), t.pageBytes
+	return err
 }

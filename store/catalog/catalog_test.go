@@ -501,7 +501,7 @@ func TestPatterns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dropped.Close()
-	if n, example := dropped.Dropped(); n != 2 || example != "masks/c_mask.tif" ||
+	if n, example := dropped.Remarks.Dropped, dropped.Remarks.Lacking; n != 2 || example != "masks/c_mask.tif" ||
 		dropped.Fingerprint() != fromDir.Fingerprint() {
 		t.Errorf("%d ids dropped, such as %q, %d left", n, example, dropped.Len())
 	}

@@ -18,6 +18,7 @@ import (
 // Hugging Face's feature Image, a struct of the bytes and a path, or a column of lists of samples. A row whose bytes
 // are null has its raster in the file at the path.
 type cellRasters struct {
+	table  *columns.Table
 	column string          // the name of the field's column, or of its struct
 	bytes  *columns.Column // opaque
 	stored *columns.Stored // the column in Parquet files, or nil
@@ -36,7 +37,7 @@ const (
 // cellsOf returns the columns of the rasters in the cells of a column, or nil if it holds paths or values. A struct of
 // bytes and paths that has no raster is fault.Unsupported.
 func cellsOf(ctx context.Context, tab *columns.Table, name string) (*cellRasters, error) {
-	c := &cellRasters{column: strings.TrimSuffix(name, BytesMember), rows: tab.Rows()}
+	c := &cellRasters{table: tab, column: strings.TrimSuffix(name, BytesMember), rows: tab.Rows()}
 	var err error
 	flat := true
 	switch {

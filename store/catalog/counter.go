@@ -24,11 +24,16 @@ const counterTries = 16
 // all; else nil. Of each field it reads the first raster.
 func (t *Table) NewPageCounter(ctx context.Context) (*PageCounter, error) {
 	c := &PageCounter{table: t, assets: lru.New[assetKey, struct{}](t.assets.Bound()), first: map[int]Asset{}}
+	var least int64
+	if source.IsRemote(t.src) {
+		least = headBytes // of a shorter range, remote readers ask for more
+	}
 	for i := range t.fields {
 		cells := t.fields[i].cells
-		if cells == nil || cells.size() <= t.pageCache {
+		if cells == nil || cells.size() <= t.pages.cache {
 			continue
 		}
+		c.pages = cells.table.Files[0].Cache.NewCounter(least)
 		for row := range min(t.n, counterTries) {
 			asset, err := t.file(ctx, i, row)
 			if err == nil && asset.Member != "" {
@@ -43,11 +48,6 @@ func (t *Table) NewPageCounter(ctx context.Context) (*PageCounter, error) {
 	if len(c.first) == 0 {
 		return nil, nil
 	}
-	var least int64
-	if source.IsRemote(t.src) {
-		least = headBytes // of a shorter range, remote readers ask for more
-	}
-	c.pages = t.table.Files[0].Cache.NewCounter(least)
 	return c, nil
 }
 
@@ -66,10 +66,15 @@ func (t *Table) standIn(ctx context.Context, field int, row int64) (a Asset, ok 
 	}
 	if a, ok = c.first[field]; ok {
 		f := &t.fields[field]
-		file, in := t.table.FileOf(f.tableRow(row))
-		a.URI, a.Member = cmp.Or(file, t.src), cellName(in, f.cells.column)
+		a.URI, a.Member = t.cell(f.cells, f.tableRow(row))
 	}
 	return a, ok
+}
+
+// cell returns the file that has the raster of a row of the table in a cell, and the name of the cell in it.
+func (t *Table) cell(c *cellRasters, row int64) (file, name string) {
+	file, in := c.table.FileOf(row)
+	return cmp.Or(file, t.src), cellName(in, c.column)
 }
 
 // CellName returns the name of the raster of a field in the cell of a file, "FILE::ROW/COLUMN", and "" of others.
@@ -78,8 +83,8 @@ func (t *Table) CellName(field int, row int64) string {
 	if f.cells == nil {
 		return ""
 	}
-	file, in := t.table.FileOf(f.tableRow(row))
-	return cmp.Or(file, t.src) + "::" + cellName(in, f.cells.column)
+	file, name := t.cell(f.cells, f.tableRow(row))
+	return file + "::" + name
 }
 
 // Counts reports whether the counter counts the rasters of a field.

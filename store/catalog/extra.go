@@ -3,10 +3,8 @@ package catalog
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
-	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -22,15 +20,14 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 	"github.com/chaski-eo/chaski/store/catalog/internal/layout"
-	"github.com/chaski-eo/chaski/store/catalog/internal/listing"
 	"github.com/chaski-eo/chaski/store/catalog/internal/sidecar"
 )
 
 // Column returns a column by its name, with a row for each sample. It need not be a field's; of a CSV file
 // Options.Columns must name it. Its values are no lists, and its dates and timestamps count from 1970-01-01T00:00:00Z,
 // also without a zone.
-func (t *Table) Column(name string) (*column.Column, error) {
-	if labels := t.labelled[name]; labels != nil {
+func (t *Table) Column(_ context.Context, name string) (*column.Column, error) {
+	if labels := t.stores.columns[name]; labels != nil {
 		return t.inFile(labels), nil
 	}
 	found, err := t.column(name)
@@ -40,28 +37,24 @@ func (t *Table) Column(name string) (*column.Column, error) {
 	return t.inFile(column.Pick(found, t.order)), nil
 }
 
-// ColumnAt is Column for some rows, in their order; of row -1 the value is null. A column of a Parquet file is in
-// memory while it is scanned, because the rows may have any order.
-func (t *Table) ColumnAt(name string, rows []int32) (*column.Column, error) {
-	found, err := t.column(name)
-	if err != nil {
-		return nil, fault.WithFile(err, t.src)
-	}
-	picked := column.Pick(found, rows)
-	if t.table != nil && t.table.Files != nil {
+// Picked returns the values of a column in some rows, in their order; of row -1 the value is null. A column that is slow
+// to read cell by cell, as one of a Parquet file, is in memory while it is scanned, because the rows may have any order.
+func Picked(c *column.Column, rows []int32) *column.Column {
+	picked := column.Pick(c, rows)
+	if c.Each != nil {
 		picked.Each = func(ctx context.Context, visit column.Visit) error {
-			values, err := columns.Vector(ctx, found)
+			values, err := columns.Vector(ctx, c)
 			if err != nil {
 				return err
 			}
-			held, err := values.Column(name)
+			held, err := values.Column("")
 			if err != nil {
 				return err
 			}
 			return column.Pick(held, rows).Scan(ctx, visit)
 		}
 	}
-	return t.inFile(picked), nil
+	return picked
 }
 
 // inFile returns a column whose errors name the dataset.
@@ -71,8 +64,10 @@ func (t *Table) inFile(c *column.Column) *column.Column {
 		v, err := c.Cell(ctx, row)
 		return v, fault.WithFile(err, t.src)
 	}
-	out.Each = func(ctx context.Context, visit column.Visit) error {
-		return fault.WithFile(c.Scan(ctx, visit), t.src)
+	if c.Each != nil {
+		out.Each = func(ctx context.Context, visit column.Visit) error {
+			return fault.WithFile(c.Each(ctx, visit), t.src)
+		}
 	}
 	return &out
 }
@@ -92,10 +87,10 @@ const (
 // PathColumns are the names of these columns.
 var PathColumns = []string{FolderColumn, NameColumn, PathColumn}
 
-// isNamed reports whether a column is one that paths make: the name of a pattern, or one of PathColumns that the table
-// tab, nil of a listing, does not store.
+// isNamed reports whether a column is one that paths make: the name of a pattern, or one of PathColumns that a table
+// does not store.
 func isNamed(fields []Source, tab *columns.Table, name string) bool {
-	return named(fields, name) || slices.Contains(PathColumns, name) && (tab == nil || !tab.Has(name))
+	return named(fields, name) || slices.Contains(PathColumns, name) && !tab.Has(name)
 }
 
 // named reports whether a column is a name of a pattern.
@@ -103,37 +98,49 @@ func named(fields []Source, name string) bool {
 	return slices.ContainsFunc(fields, func(s Source) bool { return slices.Contains(column.Names(s.Pattern), name) })
 }
 
-// nameColumns makes a column of each name of the leading pattern, cut from the paths uris, and, unless the table stores
-// them, PathColumns. It also makes the keys of the samples. shared is the length of the directory that all absolute
-// paths share.
-func (t *Table) nameColumns(uris *columns.Column, files []*matched, first, shared int) {
-	t.pathed = map[string]*columns.Column{}
-	add := func(name string, convert func(path string) string) {
-		t.pathed[name] = column.Map(uris, func(_ int64, c Value) Value {
-			return Value{Text: []byte(convert(t.below(string(c.Text), shared))), Null: c.Null}
-		})
-	}
-	stored := func(name string) bool { return t.table != nil && t.table.Has(name) }
-	if !stored(FolderColumn) {
-		t.pathed[FolderColumn] = columns.Folders(uris)
-	}
-	if !stored(PathColumn) {
-		add(PathColumn, func(path string) string { return path })
-	}
-	if !stored(NameColumn) {
-		add(NameColumn, stem)
-	}
-	if first >= 0 {
-		t.nameByPattern(uris, *files[first], func(uri string) string { return t.below(uri, shared) })
-	}
+// paths are the paths of the files of a listing or a catalog, by row.
+type paths struct {
+	*columns.Column
+	// root is the directory, with "/" at the end, below which patterns match the paths: the one that all absolute paths
+	// of a catalog share. Listed paths lie below it already, or lead out of it.
+	root string
+	// listed says that the paths are those of a directory that was listed, which call its samples. Those of a listing
+	// are in order, and no two are the same.
+	listed bool
 }
 
-// nameByPattern makes a column of each name of a pattern, and the keys of the samples. below returns the part of a URI
-// that it matches.
-func (t *Table) nameByPattern(uris *columns.Column, leading matched, below func(uri string) string) {
+// below returns the part of a path that patterns match.
+func (p *paths) below(path string) string { return strings.TrimPrefix(path, p.root) }
+
+// nameColumns makes PathColumns, unless the table stores them, and a column of each name of the leading pattern, nil
+// without one. It also makes the keys of the samples.
+func (t *Table) nameColumns(uris *paths, leading *matched) {
+	t.pathed = map[string]*columns.Column{}
+	below := uris.Column
+	if uris.root != "" {
+		below = column.Map(below, func(_ int64, c Value) Value {
+			return Value{Text: []byte(uris.below(string(c.Text))), Null: c.Null}
+		})
+	}
+	if t.keys = uris.Column; uris.listed {
+		t.keys = below
+	}
+	stems := column.Map(below, func(_ int64, c Value) Value {
+		return Value{Text: []byte(stem(string(c.Text))), Null: c.Null}
+	})
+	for name, made := range map[string]*columns.Column{
+		PathColumn: below, FolderColumn: columns.Folders(t.keys), NameColumn: stems,
+	} {
+		if !t.table.Has(name) {
+			t.pathed[name] = made
+		}
+	}
+	if leading == nil {
+		return
+	}
 	made := func(of func(values []string) string) *columns.Column {
-		return column.Map(uris, func(_ int64, c Value) Value {
-			values, ok, _ := leading.pattern.Match(below(string(c.Text)), nil)
+		return column.Map(uris.Column, func(_ int64, c Value) Value {
+			values, ok, _ := leading.pattern.Match(uris.below(string(c.Text)), nil)
 			if !ok { // it is no sample
 				return Value{Null: true}
 			}
@@ -141,52 +148,34 @@ func (t *Table) nameByPattern(uris *columns.Column, leading matched, below func(
 		})
 	}
 	for k, name := range leading.pattern.Names() {
-		t.pathed[name] = made(func(values []string) string { return values[k] })
+		if !uris.listed || !t.table.Has(name) {
+			t.pathed[name] = made(func(values []string) string { return values[k] })
+		}
 	}
 	t.keys = made(leading.keyOf)
 }
 
-// listedAs returns what the samples of a catalog were called when it was made of a directory.
-func listedAs(tab *columns.Table) (listed layout.Listed, err error) {
-	text := tab.Meta(layout.ListedKey)
-	if text != "" && json.Unmarshal([]byte(text), &listed) != nil {
-		err = fault.New(fault.Corrupt, "footer", "%s is not valid", layout.ListedKey)
-	}
-	return listed, err
-}
-
-// nameAsListed gives the samples of a catalog the keys and columns that they had in its directory. Columns that the
-// catalog stores go before them.
-func (t *Table) nameAsListed(uris *columns.Column) error {
-	listed := t.was
-	if listed.Root == "" && listed.Patterns == nil {
+// nameAsListed gives the samples of a listing or a catalog without patterns their columns and keys: of a catalog of a
+// directory those that they had there.
+func (t *Table) nameAsListed() error {
+	was := t.footer.listed
+	if was.Root == "" && was.Patterns == nil {
+		t.nameColumns(t.paths, nil)
 		return nil
 	}
-	below := func(uri string) string { return strings.TrimPrefix(uri, listed.Root) }
-	paths := column.Map(uris, func(_ int64, c Value) Value {
-		c.Text = []byte(below(string(c.Text)))
-		return c
-	})
-	if !t.table.Has(PathColumn) {
-		t.pathed[PathColumn] = paths
-	}
-	if !t.table.Has(FolderColumn) {
-		t.pathed[FolderColumn] = columns.Folders(paths)
-	}
-	fields := make([]Source, len(listed.Patterns))
-	for i, pattern := range listed.Patterns {
+	fields := make([]Source, len(was.Patterns))
+	for i, pattern := range was.Patterns {
 		fields[i].Pattern = withoutDot(pattern)
 	}
 	files, first, err := parsePatterns(fields)
 	if err != nil {
 		return err
 	}
-	if first < 0 {
-		t.keys = paths
-		return nil
+	var leading *matched
+	if first >= 0 {
+		leading = files[first]
 	}
-	t.nameByPattern(uris, *files[first], below)
-	maps.DeleteFunc(t.pathed, func(name string, _ *columns.Column) bool { return t.table.Has(name) })
+	t.nameColumns(&paths{Column: t.paths.Column, root: was.Root, listed: true}, leading)
 	return nil
 }
 
@@ -226,27 +215,17 @@ func (t *Table) nameFields(ctx context.Context, fields []Source, o Options) erro
 	return nil
 }
 
-// withNamed returns a table for queries with the columns of paths at its end; nil is a listing.
-func (t *Table) withNamed(stored *tables.Table, rows int64) (*tables.Table, error) {
-	if rows > math.MaxInt32 {
-		return nil, fault.New(fault.Limit, "table", "%d rows", rows)
-	}
-	var cols []tables.Column
-	if stored != nil {
-		cols = slices.Clone(stored.Columns())
-	}
-	count := len(cols)
+// withNamed returns a table for queries with the columns of paths at its end.
+func (t *Table) withNamed(stored *tables.Table) *tables.Table {
+	var made []tables.Column
 	for _, name := range slices.Sorted(maps.Keys(t.pathed)) {
-		if stored == nil || stored.Index(name) < 0 {
-			cols = append(cols, tables.Column{Name: name, Type: columns.TypeOf(t.pathed[name])})
+		if stored.Index(name) < 0 {
+			made = append(made, tables.Column{Name: name, Type: columns.TypeOf(t.pathed[name])})
 		}
 	}
-	return tables.New(int(rows), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
-		if i < count {
-			return stored.Column(ctx, cols[i].Name)
-		}
-		return columns.Vector(ctx, t.pathed[cols[i].Name])
-	}), nil
+	return tables.Join(stored, tables.New(stored.Len(), made, func(ctx context.Context, i int) (*tables.Vector, error) {
+		return columns.Vector(ctx, t.pathed[made[i].Name])
+	}))
 }
 
 // column returns a column by its name, with the rows of the table. Its values are no lists.
@@ -263,24 +242,24 @@ func (t *Table) anyColumn(name string) (*columns.Column, error) {
 	if named := t.pathed[name]; named != nil {
 		return named, nil
 	}
-	if t.table == nil {
+	if t.Listed() {
 		return nil, fault.New(fault.NotFound, "column "+name, "it needs a table (.parquet, .csv or .tsv): listed "+
 			"rasters have no columns but %q", slices.Sorted(maps.Keys(t.pathed)))
 	}
-	column, err := t.table.AnyColumn(name)
+	found, err := t.table.AnyColumn(name)
 	if err != nil {
 		// The asset of a STAC item, by its name.
 		if asset, aerr := t.table.Column(texts.AssetColumn(name)); aerr == nil {
 			return asset, nil
 		}
 	}
-	return column, err
+	return found, err
 }
 
 // HasColumn reports whether there is a column of a name, other than the numbers of rows. Its values may be ones that
 // are not read.
 func (t *Table) HasColumn(name string) bool {
-	if name == column.RowColumn && (t.table == nil || !t.table.Has(name)) {
+	if name == column.RowColumn && !t.table.Has(name) {
 		return false
 	}
 	_, err := t.anyColumn(name)
@@ -288,13 +267,10 @@ func (t *Table) HasColumn(name string) bool {
 }
 
 // Listed reports whether the dataset is a listing of files, and not a table.
-func (t *Table) Listed() bool { return t.table == nil }
+func (t *Table) Listed() bool { return t.paths != nil && t.paths.listed }
 
 // Base returns the directory that paths of the dataset are relative to.
 func (t *Table) Base() string { return t.base }
-
-// Halves returns patterns that would pair the images and masks of a directory whose files are samples of their own.
-func (t *Table) Halves() []string { return t.halves }
 
 // halves returns the patterns of an image and of its mask, judged by the names of their folders; nil without them.
 func halves(paths []string) []string {
@@ -322,10 +298,10 @@ func (t *Table) Beside() map[string]sidecar.Names { return t.listed }
 // file with several samples has one path.
 func (t *Table) Paths(ctx context.Context, field int) (paths []string, err error) {
 	err = t.values(field).Scan(ctx, func(row int64, c Value) error {
-		if t.images != nil && t.images[row] > 0 {
+		if t.stores.images != nil && t.stores.images[row] > 0 {
 			return nil
 		}
-		paths = append(paths, arrayOf(listing.Resolve(t.roots, t.base, string(c.Text)), t.fields[field].array))
+		paths = append(paths, arrayOf(t.resolve(string(c.Text)), t.fields[field].array))
 		return nil
 	})
 	return paths, err
@@ -437,19 +413,13 @@ func side(c Value) int32 {
 // Data returns the dataset's table for queries: a row for each sample, and the stored columns with their types; of a
 // CSV file those that Options.Columns names, or all with Options.AllColumns. Behind them are the columns of paths.
 // Columns are read when they are first used, and stay in memory as long as the result.
-func (t *Table) Data(ctx context.Context) (out *tables.Table, err error) {
-	var count int64
-	if t.table == nil {
-		count = t.keys.Rows
-	} else {
-		count = t.table.Rows()
-		out, err = t.table.Data(ctx)
-	}
-	if len(t.pathed) > 0 && err == nil {
-		out, err = t.withNamed(out, count)
-	}
+func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
+	out, err := t.table.Data(ctx)
 	if err != nil {
 		return nil, fault.WithFile(err, t.src)
+	}
+	if len(t.pathed) > 0 {
+		out = t.withNamed(out)
 	}
 	if t.order == nil {
 		return out, nil

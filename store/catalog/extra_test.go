@@ -29,7 +29,7 @@ import (
 
 // scanned visits the values of a column, and returns its kind.
 func scanned(ctx context.Context, t *catalog.Table, name string, visit column.Visit) (catalog.Kind, error) {
-	c, err := t.Column(name)
+	c, err := t.Column(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -39,16 +39,16 @@ func scanned(ctx context.Context, t *catalog.Table, name string, visit column.Vi
 // scanAt is scanned of some rows.
 func scanAt(ctx context.Context, t *catalog.Table, name string, rows []int32, visit column.Visit) (catalog.Kind,
 	error) {
-	c, err := t.ColumnAt(name, rows)
+	c, err := t.Column(ctx, name)
 	if err != nil {
 		return 0, err
 	}
-	return c.Kind, c.Scan(ctx, visit)
+	return c.Kind, catalog.Picked(c, rows).Scan(ctx, visit)
 }
 
 // unitOf returns the unit of a column, 0 of none.
 func unitOf(t *catalog.Table, name string) time.Duration {
-	c, err := t.Column(name)
+	c, err := t.Column(context.Background(), name)
 	if err != nil {
 		return 0
 	}
@@ -258,13 +258,13 @@ func TestHalves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := tab.Halves(); !slices.Equal(got, c.want) {
+		if got := tab.Remarks.Halves; !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.files, got, c.want)
 		}
 		named := folder.Open(t, tab.Base(), catalog.Options{}, catalog.Source{Field: "image"},
 			catalog.Source{Field: "f", Column: "folder", Kind: catalog.Text})
-		if named.Halves() != nil {
-			t.Errorf("%q: %q for fields that name a column", c.files, named.Halves())
+		if named.Remarks.Halves != nil {
+			t.Errorf("%q: %q for fields that name a column", c.files, named.Remarks.Halves)
 		}
 		if err := tab.Close(); err != nil {
 			t.Error(err)

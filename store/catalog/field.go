@@ -57,14 +57,14 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
 	assets string) (_ fieldColumns, err error) {
 	result := fieldColumns{name: s.Field, array: s.array, axes: s.Axes}
 	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
-	if len(t.paired) > 0 && s.Pattern == "" {
-		switch i := slices.Index(t.paired, cmp.Or(s.Column, s.Field)); {
+	if len(t.footer.fields) > 0 && s.Pattern == "" {
+		switch i := slices.Index(t.footer.fields, cmp.Or(s.Column, s.Field)); {
 		case i > 0:
-			name, prefix = t.paired[i], t.paired[i]+layout.FieldSeparator
+			name, prefix = t.footer.fields[i], t.footer.fields[i]+layout.FieldSeparator
 		case i == 0:
 			name = assets
 		case s.Column == "" && !tab.Has(s.Field):
-			return result, fault.New(fault.NotFound, "", "the catalog has the fields %q", t.paired)
+			return result, fault.New(fault.NotFound, "", "the catalog has the fields %q", t.footer.fields)
 		case s.Column == "":
 			name = s.Field
 		}
@@ -136,37 +136,15 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
 // patternColumn returns the column of the paths that a pattern becomes with the values of the columns that it names. A
 // path lacks where a value does, or is empty.
 func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
-	names := column.Names(pattern)
 	patterns, err := listing.ParsePatterns([]string{pattern})
 	if err != nil {
 		return nil, err
 	}
-	if len(names) == 0 || patterns[0].Stars() {
+	if len(patterns[0].Names()) == 0 || patterns[0].Stars() {
 		return nil, fault.New(fault.Unsupported, "pattern", "%q must have names of columns, such as "+
 			"{%s}, and no *: files are not searched for the rows of a table", pattern, t.table.Names()[0])
 	}
-	from := make([]*columns.Column, len(names))
-	for i, name := range names {
-		if from[i], err = t.column(name); err != nil {
-			return nil, err
-		}
-		if kind := from[i].Kind; kind != Text && kind != Int || from[i].Unit != 0 {
-			return nil, fault.New(fault.Unsupported, "column "+name,
-				"it must hold strings or whole numbers to be a part of a path")
-		}
-	}
-	return column.Join(from, func(cells []Value) Value {
-		for i, c := range cells {
-			if c.Null || from[i].Kind == Text && len(c.Text) == 0 {
-				return Value{Null: true}
-			}
-		}
-		text := patterns[0].Path(func(name string) (string, bool) {
-			i := slices.Index(names, name)
-			return cells[i].In(from[i].Kind), true
-		})
-		return Value{Text: []byte(text)}
-	}), nil
+	return column.Filled(pattern, true, t.column)
 }
 
 // imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the
@@ -305,12 +283,12 @@ func (t *Table) asset(ctx context.Context, f *fieldColumns, row int64) (Asset, e
 	if array = cmp.Or(array, f.array); !store && t.inArrays(f, text) { // whose name has the array
 		store, array = true, ""
 	}
-	uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, text))
+	uri, err := t.allow(text)
 	if err != nil {
 		return Asset{}, err
 	}
 	if index == nil && store {
-		return OpenStore(ctx, t.opener, uri, f.name, array, cmp.Or(f.axes.Dims, t.dims),
+		return OpenStore(ctx, t.opener, uri, f.name, array, cmp.Or(f.axes.Dims, t.stores.dims),
 			t.maxChunk)
 	}
 	if asset.URI = uri; index == nil {
@@ -342,13 +320,12 @@ func (t *Table) cellAsset(r *rowReader, f *fieldColumns) (a Asset, err error) {
 	if r.err != nil || cell.Null {
 		return a, fault.WithFile(r.err, t.src)
 	}
-	uri, row := t.table.FileOf(r.at)
-	if uri, err = t.roots.Allow(cmp.Or(uri, t.src)); err != nil {
+	uri, member := t.cell(f.cells, r.at)
+	if uri, err = t.roots.Allow(uri); err != nil {
 		return a, err
 	}
 	// A copy, because the cell is a part of its page, which the asset would keep in memory.
 	data := bytes.Clone(cell.Text)
-	member := cellName(row, f.cells.column)
 	a, _, err = readAsset(r.ctx, source.Memory(data), f.axes, t.maxChunk)
 	if fault.KindOf(err) == fault.Corrupt && !magic.Of(data).Class.Pixels() {
 		err = notRaster("header", 0, data)

@@ -56,9 +56,6 @@ func (t *Table) hash(ctx context.Context) error {
 // CheckSums reads the columns whose digests the footer of a catalog has. Corrupt is the error for another digest, with
 // the name of the column.
 func (t *Table) CheckSums(ctx context.Context) error {
-	if t.table == nil {
-		return nil
-	}
 	for _, name := range t.table.Summed() {
 		stored, err := t.table.Column(name)
 		if err != nil {

@@ -149,7 +149,7 @@ func TestFingerprints(t *testing.T) {
 		if got, want := tab.Fingerprint(), slowPrint(n, want...); got != want {
 			t.Errorf("%s: %s, want %s", src, got, want)
 		}
-		if file, n := tab.PageBytes(); file != "" || n != 0 {
+		if file, n := tab.Remarks.PageFile, tab.Remarks.PageBytes; file != "" || n != 0 {
 			t.Errorf("pages of %s: %q, %d", src, file, n)
 		}
 	}

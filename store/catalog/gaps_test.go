@@ -170,8 +170,8 @@ func TestDataOfListings(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %s", src, name, got, want)
 			}
 		}
-		if n, example := table.Dropped(); n != 1 || !strings.Contains(example, "9") {
-			t.Errorf("%s: %d dropped, such as %s", src, n, example)
+		if r := table.Remarks; r.Dropped != 1 || !strings.Contains(r.Lacking, "9") {
+			t.Errorf("%s: %d dropped, such as %s", src, r.Dropped, r.Lacking)
 		}
 		if got := fmt.Sprint(keysOf(t, table)); got != "[a/3 b/1 b/2]" {
 			t.Errorf("%s: keys %s", src, got)

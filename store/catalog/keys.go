@@ -40,10 +40,10 @@ func (t *Table) ScanKeys(ctx context.Context, visit func(row int64, key string) 
 func (t *Table) fileColumn(ctx context.Context) (*columns.Column, error) {
 	tab, class := t.table, magic.Named(source.Name(t.src)).Class
 	// A table of text has the columns of the fields alone, and the key must not depend on them.
-	if tab.Files == nil && (class == magic.CSV || class == magic.Items) {
+	if class == magic.CSV || class == magic.Items {
 		var err error
 		tab, err = t.readText(ctx, func(name string) texts.Want {
-			if slices.Contains(tab.Names(), name) || class == magic.Items {
+			if slices.Contains(t.table.Names(), name) || class == magic.Items {
 				return texts.Written
 			}
 			return texts.Skipped // also numbers of columns, which would say that there is no header

@@ -19,7 +19,7 @@ import (
 // listsOf returns the rasters in a column of lists of numbers, each as a NumPy file, or nil of another column. It
 // completes axes.Dims, but not of lists in lists, whose lengths the file of a row has.
 func listsOf(tab *columns.Table, name string, axes *chunk.Axes) (*cellRasters, error) {
-	made := &cellRasters{column: name}
+	made := &cellRasters{table: tab, column: name}
 	var err error
 	if tab.Files == nil {
 		made.lists, err = tab.AnyColumn(name)

@@ -136,7 +136,7 @@ func TestNamesThatDoNotAgree(t *testing.T) {
 	}
 	dropped := folder.Open(t, dir, catalog.Options{DropIncomplete: true}, field("image", "s{n}/{id}.tif"),
 		field("label", "label/s{n}.tif"))
-	if n, _ := dropped.Dropped(); n != 1 || dropped.Len() != 3 {
+	if n := dropped.Remarks.Dropped; n != 1 || dropped.Len() != 3 {
 		t.Errorf("%d dropped, %d left", n, dropped.Len())
 	}
 	if _, err := scanned(t.Context(), dropped, "other", nil); !errors.Is(err, fault.NotFound) {

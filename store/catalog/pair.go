@@ -1,11 +1,10 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -117,25 +116,21 @@ func parsePatterns(fields []Source) (files []*matched, first int, err error) {
 	return files, first, nil
 }
 
-// pair makes samples of the files whose paths match the fields' patterns. Without patterns it does nothing. uris are
-// the paths of all rasters.
-func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column, o Options) error {
+// pair makes samples of the files whose paths match the fields' patterns, and the columns of their paths. Without
+// patterns all files are samples.
+func (t *Table) pair(ctx context.Context, fields []Source, o Options) error {
 	files, first, err := parsePatterns(fields)
 	if err != nil {
 		return err
 	}
-	// The path of an absolute URI below the dataset is the part after the directory that all share.
-	shared, err := sharedFolder(ctx, uris)
-	if err != nil {
-		return err
-	}
-	t.nameColumns(uris, files, first, len(shared))
 	if first < 0 {
-		if err := t.nameAsListed(uris); err != nil {
+		if err := t.nameAsListed(); err != nil {
 			return err
 		}
 		return t.nameFields(ctx, fields, o)
 	}
+	uris := t.paths
+	t.nameColumns(uris, files[first])
 	var patterns int64
 	for _, m := range files {
 		if m != nil {
@@ -147,13 +142,13 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		case files[i] == nil:
 			continue
 		case source.Beside:
-			err = t.listBeside(ctx, i, source, files[i], string(shared))
+			err = t.listBeside(ctx, i, source, files[i])
 		default:
-			err = t.matches(ctx, source, files[i], uris, len(shared), uris.Rows/patterns)
+			err = t.matches(ctx, source, files[i], uris.Rows/patterns)
 		}
 		// The paths of a listing differ, and so do the keys that a pattern without stars makes of them: the keys of
 		// the leading files need no index, unless another field lacks one. Folders outside may overlap.
-		once := i == first && t.table == nil && !files[i].pattern.Stars() && !listing.Outside(source.Pattern)
+		once := i == first && uris.listed && !files[i].pattern.Stars() && !listing.Outside(source.Pattern)
 		if err == nil && !once {
 			err = files[i].unique(source)
 		}
@@ -168,28 +163,26 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris *columns.Column,
 		}
 	}
 	joined.Join()
-	otherwise := func(name string) (string, error) { return t.otherEnding(ctx, name, uris, len(shared)) }
-	if err := t.leaveOutIncomplete(&joined, fields, files, otherwise, o); err != nil {
+	if err := t.leaveOutIncomplete(ctx, &joined, fields, files, o); err != nil {
 		return err
 	}
-	if t.table != nil { // the files of a listing are in the order of their paths
+	if !uris.listed {
 		if err := sortByPath(ctx, joined.Samples, files[first].Rows, uris); err != nil {
 			return err
 		}
 	}
 	t.n = int64(len(joined.Samples))
-	if t.table != nil || t.n < uris.Rows { // or all files are samples, in order
+	if !uris.listed || t.n < uris.Rows { // or all files are samples, in order
 		t.order = num.Pick(files[first].Rows, joined.Samples)
 	}
-	if err := t.giveRows(ctx, fields, files, &joined, uris); err != nil {
+	if err := t.giveRows(ctx, fields, files, &joined); err != nil {
 		return err
 	}
 	return t.nameFields(ctx, fields, o)
 }
 
 // giveRows gives fields the rows of their samples.
-func (t *Table) giveRows(ctx context.Context, fields []Source, files []*matched, joined *join.Fields,
-	uris *columns.Column) error {
+func (t *Table) giveRows(ctx context.Context, fields []Source, files []*matched, joined *join.Fields) error {
 	for i, source := range fields {
 		m := files[i]
 		switch {
@@ -206,15 +199,15 @@ func (t *Table) giveRows(ctx context.Context, fields []Source, files []*matched,
 				if m.Names == nil || m.Beside || row != files[joined.Lead].Rows[joined.Samples[k]] {
 					continue
 				}
-				cell, err := uris.Cell(ctx, row)
+				cell, err := t.paths.Cell(ctx, row)
 				if err != nil {
 					return err
 				}
-				t.doubled = [2]string{source.Field, string(cell.Text)}
+				t.Remarks.DoubledField, t.Remarks.Doubled = source.Field, string(cell.Text)
 				break
 			}
 		case t.fields[i].labels != "": // see expand
-		case t.table != nil || t.pathed[source.Column] != nil: // a column has the value of the first field's row
+		case !t.paths.listed || t.pathed[source.Column] != nil: // a column has the value of the first field's row
 			t.fields[i].rows = t.order
 		default:
 			return noField(source, fault.NotFound, "needs a pattern, because another field of this directory has one")
@@ -223,29 +216,28 @@ func (t *Table) giveRows(ctx context.Context, fields []Source, files []*matched,
 	return nil
 }
 
-// leaveOutIncomplete leaves out the samples that lack a file in some field, or fails because of them: otherwise returns
-// a file that has the name of one that lacks, but for its ending.
-func (t *Table) leaveOutIncomplete(joined *join.Fields, fields []Source, files []*matched,
-	otherwise func(name string) (string, error), o Options) error {
+// leaveOutIncomplete leaves out the samples that lack a file in some field, or fails because of them.
+func (t *Table) leaveOutIncomplete(ctx context.Context, joined *join.Fields, fields []Source, files []*matched,
+	o Options) error {
 	if joined.Count(); joined.Missing == 0 {
 		return nil
 	}
 	field := fields[joined.Where]
 	example := files[joined.Where].path(joined.Key, files[joined.From].keyNames())
 	if o.DropIncomplete {
-		t.dropped, t.example = joined.Incomplete, example
+		t.Remarks.Dropped, t.Remarks.Lacking = joined.Incomplete, example
 		if joined.Drop(); len(joined.Samples) == 0 {
 			return fault.New(fault.NotFound, "dataset",
-				"no id has a file or array for every field: %d lack one, such as %s", t.dropped, t.example)
+				"no id has a file or array for every field: %d lack one, such as %s", joined.Incomplete, example)
 		}
 		return nil
 	}
-	other, err := otherwise(example)
+	other, err := t.paths.otherEnding(ctx, example)
 	if err != nil {
 		return err
 	}
 	if ending := path.Ext(field.Pattern); other != "" && ending != "" {
-		return noField(field, fault.NotFound, "no %s %s for the id %q, but %s is there: %q takes any ending", t.noun(),
+		return noField(field, fault.NotFound, "no %s %s for the id %q, but %s is there: %q takes any ending", t.noun,
 			example, joined.Key, other, strings.TrimSuffix(field.Pattern, ending)+".*")
 	}
 	way := `: missing "drop" (of commands: --drop-missing) leaves out the samples that lack one`
@@ -255,7 +247,7 @@ func (t *Table) leaveOutIncomplete(joined *join.Fields, fields []Source, files [
 	case joined.Where != joined.Lead:
 		way += `, and missing "fill" of the field keeps them`
 	}
-	return noField(field, fault.NotFound, "no %s %s for the id %q; %d %[1]ss are missing in all%[5]s", t.noun(),
+	return noField(field, fault.NotFound, "no %s %s for the id %q; %d %[1]ss are missing in all%[5]s", t.noun,
 		example, joined.Key, joined.Missing, way)
 }
 
@@ -273,16 +265,16 @@ func (m *matched) unique(s Source) error {
 }
 
 // sortByPath puts samples, which are numbers of rows, in the order of their paths uris.
-func sortByPath(ctx context.Context, samples []int32, rows []int64, uris *columns.Column) error {
-	paths := make([]string, len(rows))
+func sortByPath(ctx context.Context, samples []int32, rows []int64, uris *paths) error {
+	texts := make([]string, len(rows))
 	for _, k := range samples {
 		cell, err := uris.Cell(ctx, rows[k])
 		if err != nil {
 			return err
 		}
-		paths[k] = string(cell.Text)
+		texts[k] = string(cell.Text)
 	}
-	slices.SortFunc(samples, func(a, b int32) int { return strings.Compare(paths[a], paths[b]) })
+	slices.SortFunc(samples, func(a, b int32) int { return strings.Compare(texts[a], texts[b]) })
 	return nil
 }
 
@@ -324,12 +316,9 @@ func folderOfPattern(base, pattern string) (_, folder string) {
 }
 
 // listBeside makes field i of the files beside rasters that its pattern matches, and adds their rows. The last row,
-// with which samples without a file end, is null. shared is the directory that all absolute paths of rasters share.
-func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, shared string) error {
-	base := t.base
-	if t.table != nil && (source.Scheme(shared) != "" || filepath.IsAbs(shared)) {
-		base = strings.TrimSuffix(shared, "/")
-	}
+// with which samples without a file end, is null.
+func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched) error {
+	base := cmp.Or(strings.TrimSuffix(t.paths.root, "/"), t.base)
 	text, folder := folderOfPattern(base, s.Pattern) // of a remote folder above, text is a URI
 	_, prefix := folderOfPattern("", s.Pattern)
 	found, err := listing.List(ctx, listing.Resolve(t.roots, base, folder), t.roots, t.opener,
@@ -337,19 +326,19 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched, sha
 	if err != nil {
 		return inPart(err, fmt.Sprintf("field %q", s.Field))
 	}
-	var paths []string
+	var names []string
 	var sizes []int64
 	for k, name := range found.Paths {
-		if ok, err := m.take(s, prefix+name, int64(len(paths))); err != nil {
+		if ok, err := m.take(s, prefix+name, int64(len(names))); err != nil {
 			return err
 		} else if ok {
-			paths, sizes = append(paths, arrayOf(found.Path(k), s.array)), append(sizes, found.Sizes[k])
+			names, sizes = append(names, arrayOf(found.Path(k), s.array)), append(sizes, found.Sizes[k])
 		}
 	}
-	if len(paths) == 0 {
-		return t.noneMatches(ctx, s, folder, strings.TrimPrefix(text, folder), column.Texts(found.Paths), 0)
+	if len(names) == 0 {
+		return t.noneMatches(ctx, s, folder, strings.TrimPrefix(text, folder), &paths{Column: column.Texts(found.Paths)})
 	}
-	t.fields[i].main = column.Map(column.Texts(append(paths, "")), func(_ int64, c Value) Value {
+	t.fields[i].main = column.Map(column.Texts(append(names, "")), func(_ int64, c Value) Value {
 		c.Null = len(c.Text) == 0
 		return c
 	})
@@ -366,14 +355,12 @@ func (m *matched) take(s Source, path string, row int64) (ok bool, err error) {
 	return true, nil
 }
 
-// matches adds the rows of the paths that a field's pattern matches. shared is the length of the directory that all
-// absolute paths share. About so many rows are expected.
-func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns.Column, shared int,
-	expected int64) error {
+// matches adds the rows of the paths that a field's pattern matches. About so many rows are expected.
+func (t *Table) matches(ctx context.Context, s Source, m *matched, expected int64) error {
 	m.Keys, m.Rows = make([]string, 0, expected), make([]int64, 0, expected)
-	err := uris.Scan(ctx, func(row int64, v Value) error {
-		path := t.below(string(v.Text), shared)
-		if t.table == nil && listing.Outside(path) != listing.Outside(s.Pattern) {
+	err := t.paths.Scan(ctx, func(row int64, v Value) error {
+		path := t.paths.below(string(v.Text))
+		if t.paths.listed && listing.Outside(path) != listing.Outside(s.Pattern) {
 			return nil
 		}
 		_, err := m.take(s, path, row)
@@ -385,20 +372,19 @@ func (t *Table) matches(ctx context.Context, s Source, m *matched, uris *columns
 	case magic.Way(s.Pattern) != "":
 		return listing.NotRead(s.Pattern)
 	}
-	return t.noneMatches(ctx, s, "", s.Pattern, uris, shared)
+	return t.noneMatches(ctx, s, "", s.Pattern, t.paths)
 }
 
 // noneMatches returns the error for a pattern, below a folder, that matches no path. It may match one but for capitals
 // of its ending.
-func (t *Table) noneMatches(ctx context.Context, s Source, folder, pattern string, uris *columns.Column,
-	shared int) error {
+func (t *Table) noneMatches(ctx context.Context, s Source, folder, pattern string, uris *paths) error {
 	patterns, err := listing.ParsePatterns([]string{listing.OtherCase(pattern)})
 	if err != nil {
 		return err
 	}
-	noun, way := t.noun(), ""
+	noun, way := t.noun, ""
 	err = uris.Scan(ctx, func(_ int64, c Value) error {
-		path := t.below(string(c.Text), shared)
+		path := uris.below(string(c.Text))
 		_, ok, err := patterns[0].Match(path, nil)
 		if ok && way == "" {
 			noun, way = "file", fmt.Sprintf(", but %q does: write its ending", folder+path)
@@ -417,34 +403,16 @@ func (t *Table) noneMatches(ctx context.Context, s Source, folder, pattern strin
 }
 
 // otherEnding returns a file of pixels with the name of another one, but for the ending, or "".
-func (t *Table) otherEnding(ctx context.Context, name string, uris *columns.Column, shared int) (found string,
-	err error) {
+func (p *paths) otherEnding(ctx context.Context, name string) (found string, err error) {
 	stem, _ := strings.CutSuffix(name, path.Ext(name))
-	err = uris.Scan(ctx, func(_ int64, c Value) error {
-		other := t.below(string(c.Text), shared)
+	err = p.Scan(ctx, func(_ int64, c Value) error {
+		other := p.below(string(c.Text))
 		if strings.TrimSuffix(other, path.Ext(other)) == stem && magic.Named(other).Class.Pixels() {
 			found = other
 		}
 		return nil
 	})
 	return found, err
-}
-
-// noun is what patterns match, for errors.
-func (t *Table) noun() string {
-	if t.inside {
-		return "array"
-	}
-	return "file"
-}
-
-// below returns the part of a path that patterns match: of an absolute one in a table without the directory that all
-// of these share, whose length is shared.
-func (t *Table) below(path string, shared int) string {
-	if t.table != nil && (source.Scheme(path) != "" || filepath.IsAbs(path)) {
-		return path[min(shared, len(path)):]
-	}
-	return path
 }
 
 // keyNames returns the names whose values keys have.
@@ -468,18 +436,4 @@ func (m *matched) path(key string, names []string) string {
 		}
 		return values[k], true
 	})
-}
-
-// Fields returns the names of the fields of a catalog of pairs, nil for any other dataset.
-func Fields(ctx context.Context, src string, o Options) (names []string, err error) {
-	if !IsParquet(src) {
-		return nil, nil
-	}
-	o = o.withDefaults()
-	table, err := columns.Open(ctx, o.Opener, src, o.CacheBytes/2)
-	if err == nil {
-		names, err = pairedFields(table)
-		err = errors.Join(err, table.Close())
-	}
-	return names, fault.WithFile(err, src)
 }

@@ -105,7 +105,7 @@ func TestPartnersOfSamples(t *testing.T) {
 			tables = append(tables, folder.Open(t, path, catalog.Options{DropIncomplete: true}, fields...))
 		}
 		for _, tab := range tables {
-			if n, _ := tab.Dropped(); tab.Len() != int64(len(left)) || n != len(missing) {
+			if n := tab.Remarks.Dropped; tab.Len() != int64(len(left)) || n != len(missing) {
 				t.Errorf("%s: %d samples, %d dropped, want %q and %v", what, tab.Len(), n, left, missing)
 				continue
 			}
@@ -184,8 +184,8 @@ func TestSamplesAmongPartners(t *testing.T) {
 			}
 			tab = folder.Open(t, src, catalog.Options{DropIncomplete: true}, c.fields...)
 			got := strings.ReplaceAll(strings.Join(folder.IDs(t, tab), " "), ".tif", "")
-			if n, example := tab.Dropped(); got != c.want || n != c.dropped || example != c.lacks {
-				t.Errorf("%s: samples %s, want %s; %d dropped, such as %q", c.files, got, c.want, n, example)
+			if r := tab.Remarks; got != c.want || r.Dropped != c.dropped || r.Lacking != c.lacks {
+				t.Errorf("%s: samples %s, want %s; %d dropped, such as %q", c.files, got, c.want, r.Dropped, r.Lacking)
 			}
 		}
 	}

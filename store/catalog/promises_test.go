@@ -303,7 +303,7 @@ func TestPageCounter(t *testing.T) {
 			t.Errorf("row %d: %s, %v, %v", row, stands.Name(), err, other)
 		}
 	}
-	file, most := table.PageBytes()
+	file, most := table.Remarks.PageFile, table.Remarks.PageBytes
 	if file != src || most < 3*3600 || !table.Announces() {
 		t.Errorf("pages of %d bytes of %s, announced %v", most, file, table.Announces())
 	}
@@ -312,7 +312,7 @@ func TestPageCounter(t *testing.T) {
 	counter.Announce(0, 5)()
 	counter.Announce(1, 5)()
 	all := folder.Open(t, src, catalog.Options{}, field)
-	if file, most := all.PageBytes(); file != "" || most != 0 || all.Announces() {
+	if file, most := all.Remarks.PageFile, all.Remarks.PageBytes; file != "" || most != 0 || all.Announces() {
 		t.Errorf("pages that fit: %d bytes of %s, announced %v", most, file, all.Announces())
 	}
 	all.Announce(0, 5)()
@@ -342,7 +342,7 @@ func TestPagesThatFit(t *testing.T) {
 			if err != nil || (counter != nil) != (less == 1 && c.first >= 0) {
 				t.Errorf("%s, %d bytes less: %+v, %v", name, less, counter, err)
 			}
-			if _, n := table.PageBytes(); (n > 0) != (less == 1) {
+			if n := table.Remarks.PageBytes; (n > 0) != (less == 1) {
 				t.Errorf("%s, %d bytes less: pages of %d bytes", name, less, n)
 			}
 			if counter != nil {

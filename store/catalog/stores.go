@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -28,6 +29,14 @@ const (
 	storeOpens   = 16       // stores that are opened at a time
 	storeTries   = 16       // samples that are tried for one that can be read
 )
+
+// storeRows are what a dataset has of the stores of arrays among its files.
+type storeRows struct {
+	dims    string                     // the dimensions of the arrays, where a field does not say them
+	fields  []int                      // the fields that have stores
+	images  []int32                    // of each sample the number of its image in its stores; nil: each has one
+	columns map[string]*columns.Column // columns that may be arrays of the stores, nil: it is none
+}
 
 // Remote reports whether reading the asset takes requests.
 func (a *Asset) Remote() bool { return source.IsRemote(source.FileOf(a.URI)) }
@@ -65,7 +74,7 @@ func arrayOf(file, array string) string {
 // inArrays reports whether a file is a NumPy array whose axes are in an order that only arrays of stores have, or are
 // said of the rows, so it is opened as one.
 func (t *Table) inArrays(f *fieldColumns, name string) bool {
-	said := !f.axes.Plain() || f.axes.Dims == "" && t.dims != ""
+	said := !f.axes.Plain() || f.axes.Dims == "" && t.stores.dims != ""
 	return said && magic.Named(name) == magic.NPY && store.OfFormat(magic.NPY) != nil
 }
 
@@ -110,11 +119,11 @@ func (t *Table) image(a Asset, row int64) (Asset, error) {
 		return a, nil
 	}
 	switch n := raster.Len(); {
-	case t.images == nil && n != 1:
+	case t.stores.images == nil && n != 1:
 		return a, fault.WithFile(fault.New(fault.Unsupported, "dimensions",
 			"%d images along n: the first store has no such axis, so that each is one sample", n), a.URI)
-	case t.images != nil:
-		if image = int64(t.images[row]); image >= n {
+	case t.stores.images != nil:
+		if image = int64(t.stores.images[row]); image >= n {
 			return a, fault.WithFile(fault.New(fault.Corrupt, "dimensions",
 				"%d images along n, more when the dataset was opened", n), a.URI)
 		}
@@ -124,11 +133,11 @@ func (t *Table) image(a Asset, row int64) (Asset, error) {
 }
 
 // HasStores reports whether a field has Zarr stores.
-func (t *Table) HasStores() bool { return len(t.stores) > 0 }
+func (t *Table) HasStores() bool { return len(t.stores.fields) > 0 }
 
 // expand makes a sample of each image along n of the files that are Zarr stores, and reads the labels that fields and
-// some columns name.
-func (t *Table) expand(ctx context.Context, more []string) error {
+// columns name.
+func (t *Table) expand(ctx context.Context) error {
 	for i := range t.fields {
 		if t.fields[i].kind != Raster {
 			continue
@@ -139,7 +148,7 @@ func (t *Table) expand(ctx context.Context, more []string) error {
 			}
 			text := arrayOf(string(c.Text), t.fields[i].array)
 			if _, _, ok := storeOf(text); ok || t.inArrays(&t.fields[i], text) {
-				t.stores = append(t.stores, i)
+				t.stores.fields = append(t.stores.fields, i)
 			}
 			return errStop
 		})
@@ -152,7 +161,7 @@ func (t *Table) expand(ctx context.Context, more []string) error {
 		return err
 	}
 	var counts []int64
-	if len(t.stores) > 0 {
+	if len(t.stores.fields) > 0 {
 		counts = slices.Repeat([]int64{1}, int(t.n))
 	}
 	if many {
@@ -168,7 +177,7 @@ func (t *Table) expand(ctx context.Context, more []string) error {
 			return err
 		}
 	}
-	if err := t.readLabels(ctx, counts, more); err != nil || !many {
+	if err := t.readLabels(ctx, counts); err != nil || !many {
 		return err
 	}
 	return t.repeat(ctx, counts)
@@ -179,7 +188,7 @@ func (t *Table) expand(ctx context.Context, more []string) error {
 func (t *Table) noLabels(ctx context.Context, counts []int64) error {
 	for i := range t.fields {
 		f := &t.fields[i]
-		if t.n == 0 || f.kind != Raster || f.axes.Dims+t.dims != "" || slices.Contains(t.stores, i) {
+		if t.n == 0 || f.kind != Raster || f.axes.Dims+t.stores.dims != "" || slices.Contains(t.stores.fields, i) {
 			continue
 		}
 		asset, err := t.file(ctx, i, 0)
@@ -206,13 +215,13 @@ func (t *Table) isLabel(ctx context.Context, l *listing.Listing, s *Source, fiel
 	case s.Label && s.Column != "" && !ofPaths:
 		return name, nil
 	}
-	uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, l.Paths[0]))
+	uri, err := t.allow(l.Paths[0])
 	if err != nil {
 		return "", err
 	}
 	group, err := openStore(ctx, t.opener, uri, t.maxChunk)
 	switch {
-	case err == nil && group.IsLabel(ctx, name, t.dims):
+	case err == nil && group.IsLabel(ctx, name, t.stores.dims):
 		return name, ctx.Err()
 	case ctx.Err() != nil || source.Unreachable(err):
 		return "", cmp.Or(ctx.Err(), err)
@@ -220,9 +229,9 @@ func (t *Table) isLabel(ctx context.Context, l *listing.Listing, s *Source, fiel
 	return "", nil // opening it as images has the error
 }
 
-// readLabels reads the labels of fields, and of the arrays of the stores that some names lead to, for samples that have
-// counts images each.
-func (t *Table) readLabels(ctx context.Context, counts []int64, more []string) error {
+// readLabels reads the labels of fields and of columns that may be arrays of the stores, for samples that have counts
+// images each.
+func (t *Table) readLabels(ctx context.Context, counts []int64) error {
 	for i := range t.fields {
 		f := &t.fields[i]
 		if f.labels == "" {
@@ -234,8 +243,8 @@ func (t *Table) readLabels(ctx context.Context, counts []int64, more []string) e
 		}
 		f.kind, f.rows = f.main.Kind, nil
 	}
-	for _, name := range more {
-		if t.table != nil || t.pathed[name] != nil || t.labelled[name] != nil || len(t.stores) == 0 {
+	for _, name := range slices.Sorted(maps.Keys(t.stores.columns)) {
+		if t.pathed[name] != nil || len(t.stores.fields) == 0 {
 			continue
 		}
 		made, err := t.labelColumn(ctx, name, counts)
@@ -248,10 +257,7 @@ func (t *Table) readLabels(ctx context.Context, counts []int64, more []string) e
 		if err != nil {
 			return err
 		}
-		if t.labelled == nil {
-			t.labelled = map[string]*columns.Column{}
-		}
-		t.labelled[name] = made
+		t.stores.columns[name] = made
 	}
 	return nil
 }
@@ -270,7 +276,7 @@ func alongN(counts []int64) *columns.Column {
 
 // labelColumn returns an array of the stores of all samples as a column, with a row for each image.
 func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*columns.Column, error) {
-	if len(t.stores) == 0 {
+	if len(t.stores.fields) == 0 {
 		return nil, fault.New(fault.Unsupported, "column "+name, "labels of stores are beside their images: "+
 			"a field of them must be there, too")
 	}
@@ -279,16 +285,12 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 	group.SetLimit(storeOpens)
 	for row := range t.n {
 		group.Go(func() error {
-			value, err := t.Value(gctx, t.stores[0], row)
+			value, err := t.Value(gctx, t.stores.fields[0], row)
 			if err != nil {
 				return err
 			}
 			file, _ := fileOf(string(value.Text))
-			uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, file))
-			if err != nil {
-				return err
-			}
-			group, err := openStore(gctx, t.opener, uri, t.maxChunk)
+			group, err := t.group(gctx, file)
 			if err != nil {
 				return err
 			}
@@ -298,7 +300,7 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 			}
 			if all[row] = labels; labels.Len() != counts[row] {
 				return fault.WithFile(fault.New(fault.Unsupported, "column "+name, "%d values for %d images",
-					labels.Len(), counts[row]), uri)
+					labels.Len(), counts[row]), t.resolve(file))
 			}
 			return budget.Grow(gctx, labels.Bytes())
 		})
@@ -320,7 +322,7 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 // hasN reports whether the stores of the first sample that can be read have an axis n.
 func (t *Table) hasN(ctx context.Context) (bool, error) {
 	for row := range min(t.n, storeTries) {
-		for _, i := range t.stores {
+		for _, i := range t.stores.fields {
 			asset, err := t.file(ctx, i, row)
 			switch {
 			case ctx.Err() != nil:
@@ -339,7 +341,7 @@ func (t *Table) hasN(ctx context.Context) (bool, error) {
 func (t *Table) imagesOf(ctx context.Context, row int64) (int64, error) {
 	count := int64(1)
 	var files []string // the stores with images, in the order of the fields
-	for _, i := range t.stores {
+	for _, i := range t.stores.fields {
 		asset, err := t.file(ctx, i, row)
 		if err != nil {
 			return 0, err
@@ -423,7 +425,7 @@ func (t *Table) repeat(ctx context.Context, counts []int64) error {
 	}
 	for _, n := range counts {
 		for image := range n {
-			t.images = append(t.images, int32(image))
+			t.stores.images = append(t.stores.images, int32(image))
 		}
 	}
 	repeated := func(rows []int64) []int64 {
@@ -450,10 +452,10 @@ func (t *Table) repeat(ctx context.Context, counts []int64) error {
 
 // named returns the name of a sample of the name of its file: FILE::IMAGE of one among several images.
 func (t *Table) named(file string, row int64) string {
-	if t.images == nil {
+	if t.stores.images == nil {
 		return file
 	}
-	return file + source.Separator + strconv.Itoa(int(t.images[row]))
+	return file + source.Separator + strconv.Itoa(int(t.stores.images[row]))
 }
 
 // filesOf returns the files that a pattern names: those that hold the arrays behind "::".
@@ -487,11 +489,7 @@ func (t *Table) withArrays(ctx context.Context, l *listing.Listing, fields []Sou
 			continue
 		}
 		group.Go(func() error {
-			uri, err := t.roots.Allow(listing.Resolve(t.roots, t.base, path))
-			if err != nil {
-				return err
-			}
-			group, err := openStore(gctx, t.opener, uri, t.maxChunk)
+			group, err := t.group(gctx, path)
 			if err == nil {
 				found[i], err = group.Arrays(gctx)
 			}

@@ -169,7 +169,7 @@ func TestSides(t *testing.T) {
 		}
 	}
 	for rows, want := range map[int64]fault.Kind{math.MaxInt32: 0, math.MaxInt32 + 1: fault.Limit} {
-		if _, err := new(Table).withNamed(nil, rows); fault.KindOf(err) != want {
+		if _, err := (&Table{table: columns.OfFiles(rows)}).Data(t.Context()); fault.KindOf(err) != want {
 			t.Errorf("%d rows: %v", rows, err)
 		}
 	}
@@ -227,10 +227,10 @@ func TestRepeatedRows(t *testing.T) {
 	defer budgeted.Close()
 	ctx := budget.With(t.Context(), budgeted)
 	table := &Table{fields: make([]fieldColumns, 3)}
-	if err := table.repeat(ctx, []int64{400, 600}); err != nil || table.n != 1000 || table.images[400] != 0 {
+	if err := table.repeat(ctx, []int64{400, 600}); err != nil || table.n != 1000 || table.stores.images[400] != 0 {
 		t.Errorf("%d rows, %v", table.n, err)
 	}
-	made := 4*len(table.images) + 8*len(table.order)
+	made := 4*len(table.stores.images) + 8*len(table.order)
 	for i := range table.fields {
 		made += 8 * len(table.fields[i].rows)
 	}

@@ -130,7 +130,7 @@ func (l *Listing) listPairs(ctx context.Context, name string, dir home) error {
 	if !table.Listed() {
 		return fault.WithFile(fault.New(fault.Unsupported, "dataset", "is not a directory, glob or table"), name)
 	}
-	l.o.Counts.Incomplete, _ = table.Dropped()
+	l.o.Counts.Incomplete = table.Remarks.Dropped
 	maps.Copy(l.o.beside, table.Beside())
 	for i := range l.files {
 		paths, err := table.Paths(ctx, i)
