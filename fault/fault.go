@@ -211,6 +211,14 @@ func WithPart(err error, part string, base int64) error {
 	return &cause
 }
 
+// InPart is WithPart for a part of the same file: the offset stays.
+func InPart(err error, part string) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return WithPart(err, part, min(e.Off, 0))
+	}
+	return err
+}
+
 // Line returns err on one line for a terminal or a log, without secrets: see WithoutSecrets.
 // Unprintable characters (control characters, line separators, marks that change the direction of text)
 // become spaces, because the text of a hostile file must not control a terminal.

@@ -42,7 +42,7 @@ type Container struct {
 	selected bool           // the conditions and the split are applied
 	keep     bool           // decoded geometries stay in memory, because more queries will follow
 	fields   []fieldPlace
-	assets   *lru.Cache[memberKey, catalog.Asset]
+	assets   *lru.Cache[assetKey, catalog.Asset]
 	print    string
 	files    keylock.Values[string, catalog.Asset] // by the URI that the container has for them: see fileOf
 }
@@ -52,8 +52,8 @@ type kind struct{ taco.Kind }
 
 var _ = store.Register(kind{})
 
-// memberKey identifies the asset of one field in one sample.
-type memberKey struct {
+// assetKey identifies the asset of one field in one sample.
+type assetKey struct {
 	field int
 	row   int64
 }
@@ -77,7 +77,7 @@ type fieldPlace struct {
 func (kind) OpenDataset(ctx context.Context, src *spec.Source, fields []spec.Field, o resources.Options) (*rows.Table,
 	error) {
 	container := &Container{
-		src: src, options: o, opener: o.Opener, assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
+		src: src, options: o, opener: o.Opener, assets: lru.New[assetKey, catalog.Asset](o.CacheBytes),
 	}
 	var err error
 	container.set, err = taco.Open(ctx, container.opener, append([]string{src.Source}, src.Parts...), taco.Options{
@@ -279,7 +279,7 @@ func (c *Container) ScanIDs(ctx context.Context, visit func(row int64, id string
 }
 
 func (c *Container) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
-	key := memberKey{field, row}
+	key := assetKey{field, row}
 	if a, ok := c.assets.Get(key); ok {
 		return a, nil
 	}

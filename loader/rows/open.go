@@ -352,13 +352,13 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	}
 	warnDropped(table, src.Source, "no file", o)
 	said := &table.Remarks
-	if said.Doubled != "" {
+	if said.Twice != "" {
 		o.Logger.Warn("files of a field are samples of their own, too, as another pattern matches them: a condition "+
-			"on one of its names leaves them out", "field", said.DoubledField, "such as", said.Doubled, "dataset", src.Source)
+			"on one of its names leaves them out", "field", said.TwiceField, "such as", said.Twice, "dataset", src.Source)
 	}
-	if said.Halves != nil {
+	if said.PairBy != nil {
 		o.Logger.Warn("images and masks are not paired here: give fields these patterns to pair them",
-			"image", said.Halves[0], "mask", said.Halves[1], "dataset", src.Source)
+			"image", said.PairBy[0], "mask", said.PairBy[1], "dataset", src.Source)
 	}
 	// A raster of 64 KiB in a page of 2 MiB costs 32 times its bytes. Pages of 1 MiB, the usual aim, are below that.
 	if said.PageBytes > 2<<20 {

@@ -73,15 +73,12 @@ func NewSelector(t *Table, levels Levels, o resources.Options) *Selector {
 	return &Selector{table: t, levels: levels, options: o}
 }
 
-// InPart puts part in front of an error: before the part of a fault, which is what commands print. A fault keeps its
-// offset.
+// InPart puts part in front of an error: before the part of a fault, which is what commands print.
 func InPart(err error, part string) error {
-	var cause *fault.Error
-	if !errors.As(err, &cause) {
+	if _, ok := errors.AsType[*fault.Error](err); !ok {
 		return fmt.Errorf("%s: %w", part, err)
 	}
-	// NoOffset is -1, which must not become an offset.
-	return fault.WithPart(err, part, min(cause.Off, 0))
+	return fault.InPart(err, part)
 }
 
 // init allocates keep with all rows. Without conditions it stays nil: a run over all rows

@@ -128,19 +128,9 @@ func (h *memoryReader) Close() error { return nil }
 // Fault adds the asset's name to an error.
 func (a *Asset) Fault(err error) error {
 	if a.Member != "" {
-		err = inPart(err, "sample "+a.Member)
+		err = fault.InPart(err, "sample "+a.Member)
 	}
 	return fault.WithFile(err, a.URI)
-}
-
-// inPart adds a part to an error, and keeps the error's offset if it has one.
-func inPart(err error, part string) error {
-	base := int64(fault.NoOffset)
-	var e *fault.Error
-	if errors.As(err, &e) && e.Off >= 0 {
-		base = 0
-	}
-	return fault.WithPart(err, part, base)
 }
 
 // DataNames returns the names of the bands without alpha, which is the last.

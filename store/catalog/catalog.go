@@ -155,14 +155,14 @@ type Table struct {
 	order       []int64 // the rows of the table that are samples; nil: all
 	fields      []fieldColumns
 	paths       *paths                     // of the files of a listing or a catalog, else nil
-	pathed      map[string]*columns.Column // columns of these paths
+	pathColumns map[string]*columns.Column // columns of these paths
 	keys        *columns.Column            // see ScanKeys; nil of a table without paths
 	stores      storeRows
 	assets      *lru.Cache[assetKey, Asset]
 	pages       pagesOfCells
 	beside      *tableNames              // of files beside rasters
 	listed      map[string]sidecar.Names // of files beside rasters, by the listing of the table
-	own         io.Closer                // the opener, if it is not the one that the caller gave
+	closer      io.Closer                // the opener, if it is not the one that the caller gave
 	noun        string                   // what its patterns match: files, or arrays
 	fingerprint string
 	marks       string // what Marks returns
@@ -197,11 +197,12 @@ type Remarks struct {
 	// Dropped is how many ids were left out because a field has no file for them, and Lacking the path of one such file.
 	Dropped int
 	Lacking string
-	// DoubledField is a field some of whose files are samples of their own, too, and Doubled the path of one such file;
-	// "" if no file is.
-	DoubledField, Doubled string
-	// Halves are patterns that would pair the images and masks of a directory whose files are samples of their own.
-	Halves []string
+	// TwiceField is a field some of whose files are samples of their own, too, and Twice the path of one such file; "" if
+	// no file is.
+	TwiceField, Twice string
+	// PairBy are the patterns of images and masks that would pair the files of a directory, if each is a sample of its
+	// own; nil without them.
+	PairBy []string
 	// PageBytes are the stored bytes of the largest page that rasters in cells share, and PageFile is its file: reading
 	// one of them reads all of its page. It is 0 if no rasters share pages, or if the cache holds all of them.
 	PageBytes int64
@@ -227,7 +228,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	table := &Table{
 		location: location{src: src, roots: openers.RootsOf(o.Opener), opener: o.Opener, maxChunk: o.MaxChunk},
 		table:    columns.OfFiles(0),
-		assets:   lru.New[assetKey, Asset](o.CacheBytes / 2), own: closer,
+		assets:   lru.New[assetKey, Asset](o.CacheBytes / 2), closer: closer,
 		beside: lru.New[string, sidecar.Names](listings.Bound()), stores: storeRows{dims: o.Dims}, noun: "file",
 		pages: pagesOfCells{cache: o.CacheBytes - o.CacheBytes/2},
 	}
@@ -486,7 +487,7 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 		t.fields = append(t.fields, f)
 	}
 	if !slices.ContainsFunc(fields, func(s Source) bool { return s.Pattern != "" || s.Column != "" }) {
-		t.Remarks.Halves = halves(append(slices.Clip(l.Paths), l.Picture))
+		t.Remarks.PairBy = halves(append(slices.Clip(l.Paths), l.Picture))
 	}
 	return t.pair(ctx, fields, o)
 }
@@ -642,7 +643,7 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 		}
 		field, err := t.tableField(ctx, tab, s, assets)
 		if err != nil {
-			return inPart(err, fmt.Sprintf("field %q", s.Field))
+			return fault.InPart(err, fmt.Sprintf("field %q", s.Field))
 		}
 		t.fields = append(t.fields, field)
 	}
@@ -689,8 +690,8 @@ func (t *Table) Marks() string { return t.marks }
 // Close closes the table. Assets that it returned stay valid.
 func (t *Table) Close() error {
 	err := t.table.Close()
-	if t.own != nil {
-		err = errors.Join(err, t.own.Close())
+	if t.closer != nil {
+		err = errors.Join(err, t.closer.Close())
 	}
 	return err
 }

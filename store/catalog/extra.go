@@ -115,7 +115,7 @@ func (p *paths) below(path string) string { return strings.TrimPrefix(path, p.ro
 // nameColumns makes PathColumns, unless the table stores them, and a column of each name of the leading pattern, nil
 // without one. It also makes the keys of the samples.
 func (t *Table) nameColumns(uris *paths, leading *matched) {
-	t.pathed = map[string]*columns.Column{}
+	t.pathColumns = map[string]*columns.Column{}
 	below := uris.Column
 	if uris.root != "" {
 		below = column.Map(below, func(_ int64, c Value) Value {
@@ -132,7 +132,7 @@ func (t *Table) nameColumns(uris *paths, leading *matched) {
 		PathColumn: below, FolderColumn: columns.Folders(t.keys), NameColumn: stems,
 	} {
 		if !t.table.Has(name) {
-			t.pathed[name] = made
+			t.pathColumns[name] = made
 		}
 	}
 	if leading == nil {
@@ -149,7 +149,7 @@ func (t *Table) nameColumns(uris *paths, leading *matched) {
 	}
 	for k, name := range leading.pattern.Names() {
 		if !uris.listed || !t.table.Has(name) {
-			t.pathed[name] = made(func(values []string) string { return values[k] })
+			t.pathColumns[name] = made(func(values []string) string { return values[k] })
 		}
 	}
 	t.keys = made(leading.keyOf)
@@ -196,7 +196,7 @@ func stem(uri string) string {
 // of a text table are.
 func (t *Table) nameFields(ctx context.Context, fields []Source, o Options) error {
 	want := o.wants(fields, false)
-	for name, named := range t.pathed {
+	for name, named := range t.pathColumns {
 		if name == FolderColumn || name == PathColumn {
 			continue
 		}
@@ -204,11 +204,11 @@ func (t *Table) nameFields(ctx context.Context, fields []Source, o Options) erro
 		if err != nil {
 			return fault.WithPart(err, "column "+name, fault.NoOffset)
 		}
-		t.pathed[name] = inferred
+		t.pathColumns[name] = inferred
 	}
 	for i, s := range fields {
 		if f := &t.fields[i]; f.main == nil && !s.Beside && f.labels == "" {
-			f.main = t.pathed[s.Column]
+			f.main = t.pathColumns[s.Column]
 			f.kind = f.main.Kind
 		}
 	}
@@ -218,13 +218,13 @@ func (t *Table) nameFields(ctx context.Context, fields []Source, o Options) erro
 // withNamed returns a table for queries with the columns of paths at its end.
 func (t *Table) withNamed(stored *tables.Table) *tables.Table {
 	var made []tables.Column
-	for _, name := range slices.Sorted(maps.Keys(t.pathed)) {
+	for _, name := range slices.Sorted(maps.Keys(t.pathColumns)) {
 		if stored.Index(name) < 0 {
-			made = append(made, tables.Column{Name: name, Type: columns.TypeOf(t.pathed[name])})
+			made = append(made, tables.Column{Name: name, Type: columns.TypeOf(t.pathColumns[name])})
 		}
 	}
 	return tables.Join(stored, tables.New(stored.Len(), made, func(ctx context.Context, i int) (*tables.Vector, error) {
-		return columns.Vector(ctx, t.pathed[made[i].Name])
+		return columns.Vector(ctx, t.pathColumns[made[i].Name])
 	}))
 }
 
@@ -239,12 +239,12 @@ func (t *Table) column(name string) (*columns.Column, error) {
 
 // anyColumn is column with columns of lists.
 func (t *Table) anyColumn(name string) (*columns.Column, error) {
-	if named := t.pathed[name]; named != nil {
+	if named := t.pathColumns[name]; named != nil {
 		return named, nil
 	}
 	if t.Listed() {
 		return nil, fault.New(fault.NotFound, "column "+name, "it needs a table (.parquet, .csv or .tsv): listed "+
-			"rasters have no columns but %q", slices.Sorted(maps.Keys(t.pathed)))
+			"rasters have no columns but %q", slices.Sorted(maps.Keys(t.pathColumns)))
 	}
 	found, err := t.table.AnyColumn(name)
 	if err != nil {
@@ -418,7 +418,7 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 	if err != nil {
 		return nil, fault.WithFile(err, t.src)
 	}
-	if len(t.pathed) > 0 {
+	if len(t.pathColumns) > 0 {
 		out = t.withNamed(out)
 	}
 	if t.order == nil {

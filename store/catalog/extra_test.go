@@ -258,13 +258,13 @@ func TestHalves(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := tab.Remarks.Halves; !slices.Equal(got, c.want) {
+		if got := tab.Remarks.PairBy; !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.files, got, c.want)
 		}
 		named := folder.Open(t, tab.Base(), catalog.Options{}, catalog.Source{Field: "image"},
 			catalog.Source{Field: "f", Column: "folder", Kind: catalog.Text})
-		if named.Remarks.Halves != nil {
-			t.Errorf("%q: %q for fields that name a column", c.files, named.Remarks.Halves)
+		if named.Remarks.PairBy != nil {
+			t.Errorf("%q: %q for fields that name a column", c.files, named.Remarks.PairBy)
 		}
 		if err := tab.Close(); err != nil {
 			t.Error(err)

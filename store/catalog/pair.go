@@ -203,11 +203,11 @@ func (t *Table) giveRows(ctx context.Context, fields []Source, files []*matched,
 				if err != nil {
 					return err
 				}
-				t.Remarks.DoubledField, t.Remarks.Doubled = source.Field, string(cell.Text)
+				t.Remarks.TwiceField, t.Remarks.Twice = source.Field, string(cell.Text)
 				break
 			}
 		case t.fields[i].labels != "": // see expand
-		case !t.paths.listed || t.pathed[source.Column] != nil: // a column has the value of the first field's row
+		case !t.paths.listed || t.pathColumns[source.Column] != nil: // a column has the value of the first field's row
 			t.fields[i].rows = t.order
 		default:
 			return noField(source, fault.NotFound, "needs a pattern, because another field of this directory has one")
@@ -297,7 +297,7 @@ func (t *Table) withOutside(ctx context.Context, l *listing.Listing, fields []So
 		other, err := listing.List(ctx, listing.Resolve(t.roots, l.Base, folder), t.roots, t.opener, filesOf(*pattern),
 			strings.TrimPrefix(*pattern, folder))
 		if err != nil {
-			return nil, nil, inPart(err, fmt.Sprintf("field %q", fields[i].Field))
+			return nil, nil, fault.InPart(err, fmt.Sprintf("field %q", fields[i].Field))
 		}
 		l = l.With(folder, other)
 	}
@@ -324,7 +324,7 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched) err
 	found, err := listing.List(ctx, listing.Resolve(t.roots, base, folder), t.roots, t.opener,
 		listing.AllFiles|filesOf(text)&listing.Members, strings.TrimPrefix(text, folder))
 	if err != nil {
-		return inPart(err, fmt.Sprintf("field %q", s.Field))
+		return fault.InPart(err, fmt.Sprintf("field %q", s.Field))
 	}
 	var names []string
 	var sizes []int64
@@ -349,7 +349,7 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched) err
 // take adds the row of a file if the pattern matches its path.
 func (m *matched) take(s Source, path string, row int64) (ok bool, err error) {
 	if m.values, ok, err = m.pattern.Match(path, m.values[:0]); err != nil || !ok {
-		return false, inPart(err, fmt.Sprintf("field %q", s.Field))
+		return false, fault.InPart(err, fmt.Sprintf("field %q", s.Field))
 	}
 	m.Keys, m.Rows = append(m.Keys, m.keyOf(m.values)), append(m.Rows, row)
 	return true, nil

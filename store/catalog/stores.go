@@ -244,7 +244,7 @@ func (t *Table) readLabels(ctx context.Context, counts []int64) error {
 		f.kind, f.rows = f.main.Kind, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.stores.columns)) {
-		if t.pathed[name] != nil || len(t.stores.fields) == 0 {
+		if t.pathColumns[name] != nil || len(t.stores.fields) == 0 {
 			continue
 		}
 		made, err := t.labelColumn(ctx, name, counts)

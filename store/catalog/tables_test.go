@@ -275,8 +275,8 @@ func TestFieldsOfListings(t *testing.T) {
 				t.Errorf("%s: field %d has %vs, want %vs", name, i, table.Kind(i), kind)
 			}
 		}
-		if unitOf(table, "id") != 0 || table.Remarks.Halves != nil {
-			t.Errorf("%s: unit %v, halves %q", name, unitOf(table, "id"), table.Remarks.Halves)
+		if unitOf(table, "id") != 0 || table.Remarks.PairBy != nil {
+			t.Errorf("%s: unit %v, halves %q", name, unitOf(table, "id"), table.Remarks.PairBy)
 		}
 		_ = table.Close()
 	}
@@ -296,7 +296,7 @@ func TestDoubled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if field, path := table.Remarks.DoubledField, table.Remarks.Doubled; path != first || (field == "label") != (first != "") {
+		if field, path := table.Remarks.TwiceField, table.Remarks.Twice; path != first || (field == "label") != (first != "") {
 			t.Errorf("%q: field %q, %q", files, field, path)
 		}
 		_ = table.Close()

@@ -97,7 +97,7 @@ func TestPartsOfErrors(t *testing.T) {
 		}
 	}
 	var got *fault.Error
-	if err := inPart(errors.New("down"), "field"); errors.As(err, &got) && got.Off >= 0 {
+	if err := fault.InPart(errors.New("down"), "field"); errors.As(err, &got) && got.Off >= 0 {
 		t.Errorf("an error without a place: %v", err)
 	}
 }
