@@ -449,28 +449,23 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 	for _, name := range o.Columns {
 		t.stores.columns[name] = nil
 	}
+	ofArrays := len(l.Paths) > 0 && (IsStore(l.Paths[0]) || magic.Named(l.Paths[0]) == magic.NPZ)
 	for _, source := range fields {
-		if source.Beside {
-			t.fields = append(t.fields, fieldColumns{name: source.Field, kind: Text})
-			continue
-		}
 		if source.Column == PathColumn && source.Kind != Text {
 			source.Column = "" // a path of rasters, as in tables
 		}
-		if labels, err := t.isLabel(ctx, l, &source, fields); err != nil {
-			return err
-		} else if labels != "" {
-			t.fields = append(t.fields, fieldColumns{name: source.Field, labels: labels})
-			continue
+		f := fieldColumns{name: source.Field}
+		if ofArrays {
+			if f.labels, err = t.isLabel(ctx, l, &source, fields); err != nil {
+				return err
+			}
 		}
-		if isNamed(fields, t.table, source.Column) && source.Kind != Raster && source.Pattern == "" {
-			t.fields = append(t.fields, fieldColumns{name: source.Field}) // see nameFields
-			continue
-		}
-		if source.Column != "" && len(l.Paths) > 0 && (IsStore(l.Paths[0]) || magic.Named(l.Paths[0]) == magic.NPZ) {
-			source.Column, source.array = "", source.Column
-		}
-		if source.Column != "" || source.Blob != "" {
+		switch {
+		case source.Beside:
+			f.kind = Text
+		case f.labels != "":
+		case isNamed(fields, t.table, source.Column) && source.Kind != Raster && source.Pattern == "": // see nameFields
+		case source.Column != "" && !ofArrays, source.Blob != "":
 			name, way := cmp.Or(source.Column, source.Blob), ""
 			if ext := path.Ext(name); ext != "" {
 				way = fmt.Sprintf("; files are named by a pattern, such as %q", path.Join(path.Dir(name), "{id}"+ext))
@@ -478,11 +473,11 @@ func (t *Table) openListing(ctx context.Context, l *listing.Listing, fields []So
 			return noField(source, fault.NotFound,
 				"column %q needs a table (.parquet, .csv or .tsv): listed rasters have no columns but "+
 					"%q and the names of patterns%s", name, PathColumns, way)
-		}
-		f := fieldColumns{name: source.Field, kind: Raster, main: uris, array: source.array, axes: source.Axes,
-			columns: map[string]*columns.Column{layout.Size: sizes}}
-		if source.Kind == Text {
-			f.kind, f.columns = Text, nil
+		default:
+			f.kind, f.main, f.array, f.axes = Raster, uris, cmp.Or(source.Column, source.array), source.Axes
+			if f.columns = map[string]*columns.Column{layout.Size: sizes}; source.Kind == Text {
+				f.kind, f.columns = Text, nil
+			}
 		}
 		t.fields = append(t.fields, f)
 	}

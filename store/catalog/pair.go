@@ -131,10 +131,10 @@ func (t *Table) pair(ctx context.Context, fields []Source, o Options) error {
 	}
 	uris := t.paths
 	t.nameColumns(uris, files[first])
-	var patterns int64
-	for _, m := range files {
+	joined, patterns := join.Fields{All: make([]*join.Field, len(fields)), Lead: first}, int64(0)
+	for i, m := range files {
 		if m != nil {
-			patterns++
+			joined.All[i], patterns = &m.Field, patterns+1
 		}
 	}
 	for i, source := range fields {
@@ -154,12 +154,6 @@ func (t *Table) pair(ctx context.Context, fields []Source, o Options) error {
 		}
 		if err != nil {
 			return err
-		}
-	}
-	joined := join.Fields{All: make([]*join.Field, len(fields)), Lead: first}
-	for i, m := range files {
-		if m != nil {
-			joined.All[i] = &m.Field
 		}
 	}
 	joined.Join()

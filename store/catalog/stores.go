@@ -209,8 +209,7 @@ func (t *Table) noLabels(ctx context.Context, counts []int64) error {
 func (t *Table) isLabel(ctx context.Context, l *listing.Listing, s *Source, fields []Source) (string, error) {
 	name, ofPaths := cmp.Or(s.Column, s.Field), slices.Contains(PathColumns, s.Column)
 	switch {
-	case len(l.Paths) == 0 || s.Kind == Raster || s.Pattern+s.Blob != "" || named(fields, name),
-		!IsStore(l.Paths[0]) && magic.Named(l.Paths[0]) != magic.NPZ:
+	case s.Kind == Raster || s.Pattern+s.Blob != "" || named(fields, name):
 		return "", nil
 	case s.Label && s.Column != "" && !ofPaths:
 		return name, nil

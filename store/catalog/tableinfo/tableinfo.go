@@ -28,19 +28,11 @@ type Summary struct {
 
 // CSV reads a CSV file, whose name says what separates its values. It does not close r.
 func CSV(ctx context.Context, r source.Reader, name string) (*Summary, error) {
-	held, err := columns.OpenText(ctx, r, name, func(string) texts.Want { return texts.Values })
+	tab, err := columns.OpenText(ctx, r, name, func(string) texts.Want { return texts.Values })
 	if err != nil {
 		return nil, err
 	}
-	data, err := held.Data(ctx)
-	if err != nil {
-		return nil, err
-	}
-	summary := &Summary{Rows: held.Rows()}
-	for _, c := range data.Columns() {
-		summary.Columns = append(summary.Columns, Column{Name: c.Name, Type: c.Type.String()})
-	}
-	return summary, nil
+	return summary(ctx, tab)
 }
 
 // Records reads a TFRecord file.
@@ -49,20 +41,24 @@ func Records(ctx context.Context, o source.Opener, name string) (*Summary, error
 	if err != nil {
 		return nil, err
 	}
+	return summary(ctx, tab)
+}
+
+func summary(ctx context.Context, tab *columns.Table) (*Summary, error) {
 	data, err := tab.Data(ctx)
 	if err != nil {
 		return nil, err
 	}
 	images, _ := catalog.ImageColumns(ctx, tab)
-	summary := &Summary{Rows: tab.Rows()}
+	made := &Summary{Rows: tab.Rows()}
 	for _, c := range data.Columns() {
 		typ := c.Type.String()
 		if slices.Contains(images, c.Name) {
 			typ = "images"
 		}
-		summary.Columns = append(summary.Columns, Column{Name: c.Name, Type: typ})
+		made.Columns = append(made.Columns, Column{Name: c.Name, Type: typ})
 	}
-	return summary, nil
+	return made, nil
 }
 
 // Parquet reads the footer of a Parquet file, and the first rasters in its cells. It does not close r.
