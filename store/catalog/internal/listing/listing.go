@@ -205,6 +205,11 @@ func list(ctx context.Context, src string, r *openers.Roots, o source.Opener, wa
 	if err != nil {
 		return nil, fault.WithFile(notFound(err), src)
 	}
+	return l.done(ctx, src)
+}
+
+// done returns a listing to which all files of src were added.
+func (l *Listing) done(ctx context.Context, src string) (*Listing, error) {
 	if err := cmp.Or(l.charge(ctx, true), l.notRead()); err != nil {
 		return nil, fault.WithFile(err, src)
 	}

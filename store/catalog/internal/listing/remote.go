@@ -34,24 +34,16 @@ func listRemote(ctx context.Context, src string, r *openers.Roots, o source.Open
 		}
 	}
 	listing := &Listing{Base: base, Roots: r, files: wanted}
-	err := listing.objects(ctx, o, base, "", m)
-	if err == nil {
-		err = listing.charge(ctx, true)
-	}
-	if again := listing.instead(); again != Rasters && err == nil && pattern == nil {
-		return again.only(listRemote(ctx, src, r, o, again))
-	}
-	if err == nil {
-		err = listing.notRead()
-	}
-	if err == nil && len(listing.Paths) == 0 && len(listing.Shards) == 0 && len(listing.Metadata) == 0 {
-		err = fault.New(fault.NotFound, "listing", "no raster files")
-	}
-	if err != nil {
+	if err := listing.objects(ctx, o, base, "", m); err != nil {
 		return nil, fault.WithFile(err, src)
 	}
-	listing.sort()
-	return listing, nil
+	if again := listing.instead(); again != Rasters && pattern == nil {
+		return again.only(listRemote(ctx, src, r, o, again))
+	}
+	if len(listing.Paths)+len(listing.Shards)+len(listing.Metadata) == 0 && listing.unread == "" {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "listing", "no raster files"), src)
+	}
+	return listing.done(ctx, src)
 }
 
 // objects adds the objects that count of a folder that an opener lists, by their paths after a prefix, and match a glob
