@@ -549,7 +549,7 @@ func (c *Container) selector(ctx context.Context) (*rows.Selector, error) {
 	c.rows = num.Range[int32](0, count)
 	table := rows.New(inUse{c})
 	if err := rows.JoinTables(ctx, table, &c.src.Subset, c.options); err != nil {
-		return nil, err
+		return nil, errors.Join(err, table.Close())
 	}
 	sel := rows.NewSelector(table, c, c.options)
 	if len(visible) < count {

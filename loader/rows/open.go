@@ -185,11 +185,7 @@ func openWithSides(ctx context.Context, kind store.Kind, src *spec.Source, from 
 		return nil, errors.Join(err, closeSides(sides))
 	}
 	if err := table.joinFields(ctx, from, places, sides); err != nil {
-		err = fault.WithFile(err, src.Source)
-		if table.sides == nil { // closing the table does not close them
-			err = errors.Join(err, closeSides(sides))
-		}
-		return nil, errors.Join(err, table.Close())
+		return nil, errors.Join(fault.WithFile(err, src.Source), table.Close())
 	}
 	return table, nil
 }
@@ -337,18 +333,16 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	case src.Timestamp != nil:
 		refusal = "timestamp is for a TileDB array, and this is none"
 	}
-	if refusal != "" {
-		kind := fault.Unsupported
-		if table.Len() == 0 {
-			kind = fault.NotFound
-		}
-		_ = table.Close() // it was only read
-		return nil, fault.WithFile(fault.New(kind, "dataset", "%s", refusal), src.Source)
+	switch {
+	case refusal != "" && table.Len() == 0:
+		err = fault.New(fault.NotFound, "dataset", "%s", refusal)
+	case refusal != "":
+		err = fault.New(fault.Unsupported, "dataset", "%s", refusal)
+	case table.OfImages() && !table.HasStores(): // whose fields may be arrays of their names
+		err = checkImages(from)
 	}
-	if table.OfImages() && !table.HasStores() { // whose fields may be arrays of their names
-		if err := checkImages(from); err != nil {
-			return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
-		}
+	if err != nil {
+		return nil, fault.WithFile(errors.Join(err, table.Close()), src.Source)
 	}
 	warnDropped(table, src.Source, "no file", o)
 	said := &table.Remarks

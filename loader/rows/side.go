@@ -148,16 +148,13 @@ func (s *side) openArrays(ctx context.Context, dims string, fields []spec.Field,
 	return err
 }
 
-// JoinTables gives a table the columns of the tables of a subset, which are open until the table is closed.
+// JoinTables gives a table the columns of the tables of a subset. Closing the table closes them, also after an error.
 func JoinTables(ctx context.Context, t *Table, s *spec.Subset, o resources.Options) error {
 	sides, err := openSides(ctx, s, "", nil, nil, o)
 	if err != nil {
 		return err
 	}
-	if err := t.joinSides(ctx, sides); err != nil {
-		return errors.Join(err, closeSides(sides))
-	}
-	return nil
+	return t.joinSides(ctx, sides)
 }
 
 func closeSides(sides []*side) (err error) {
@@ -215,6 +212,7 @@ func (t *Table) joinFields(ctx context.Context, fields []spec.Field, places []st
 
 // joinSides finds the rows of tables for all samples, and gives the table their columns.
 func (t *Table) joinSides(ctx context.Context, sides []*side) error {
+	defer func() { t.sides = sides }() // not before, because they are matched by the dataset's own columns
 	hash := digest.New()
 	_, _ = hash.WriteString(t.Fingerprint)
 	for _, s := range sides {
@@ -226,7 +224,7 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 			hash.Number(uint64(row))
 		}
 	}
-	t.sides, t.Fingerprint = sides, hash.Hex()
+	t.Fingerprint = hash.Hex()
 	return nil
 }
 
