@@ -138,21 +138,22 @@ func (t *Table) nameColumns(uris *paths, leading *matched) {
 	if leading == nil {
 		return
 	}
+	names := matched{pattern: leading.pattern, order: leading.order} // without its files, which would stay in memory
 	made := func(of func(values []string) string) *columns.Column {
 		return column.Map(uris.Column, func(_ int64, c Value) Value {
-			values, ok, _ := leading.pattern.Match(uris.below(string(c.Text)), nil)
+			values, ok, _ := names.pattern.Match(uris.below(string(c.Text)), nil)
 			if !ok { // it is no sample
 				return Value{Null: true}
 			}
 			return Value{Text: []byte(of(values))}
 		})
 	}
-	for k, name := range leading.pattern.Names() {
+	for k, name := range names.pattern.Names() {
 		if !uris.listed || !t.table.Has(name) {
 			t.pathColumns[name] = made(func(values []string) string { return values[k] })
 		}
 	}
-	t.keys = made(leading.keyOf)
+	t.keys = made(names.keyOf)
 }
 
 // nameAsListed gives the samples of a listing or a catalog without patterns their columns and keys: of a catalog of a
