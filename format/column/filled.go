@@ -8,8 +8,8 @@ import (
 )
 
 // Filled returns the column of the texts that a pattern becomes with the values of the columns that it names, as
-// "{scene}_{tile}" does with the columns scene and tile, which find returns. A row in which one of these is null, or, if
-// path is set, an empty string, has a null. A column of other values than strings and whole numbers is
+// "{scene}_{tile}" does with the columns scene and tile, which find returns. A row in which one of these is null, or an
+// empty string if path is set, has a null. A column of other values than strings and whole numbers is
 // fault.Unsupported.
 func Filled(pattern string, path bool, find func(name string) (*Column, error)) (*Column, error) {
 	names, what := Names(pattern), strconv.Quote(pattern)

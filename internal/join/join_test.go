@@ -225,7 +225,7 @@ func TestElsewhere(t *testing.T) {
 // TestErrors: a name that means several samples, a sample that several names mean, and names that come twice are told.
 func TestErrors(t *testing.T) {
 	joined := Of(New([]string{"1.tif", "2.png", "2.jpg", "1.tif", "x"}))
-	if err := joined.Unique("id"); fault.KindOf(err) != fault.Corrupt ||
+	if err := joined.Unique("id", ""); fault.KindOf(err) != fault.Corrupt ||
 		!strings.Contains(err.Error(), `column id: several rows have the key ["1.tif"]: a table`) {
 		t.Error(err)
 	}

@@ -109,13 +109,13 @@ func (n *Names) put(x *index, i int32, text string) (first bool) {
 	return first
 }
 
-// Unique returns an error if a key comes several times in a column of a table.
-func (n *Names) Unique(column string) error {
+// Unique returns an error, which ends in another way, if a key comes several times in a column of a table.
+func (n *Names) Unique(column, way string) error {
 	if len(n.twice) == 0 {
 		return nil
 	}
 	return fault.New(fault.Corrupt, "column "+column, "several rows have the key %q%s: a table has one row for each "+
-		"key", n.twice[:min(3, len(n.twice))], []string{"", ", and there are more"}[len(n.twice)/4])
+		"key%s", n.twice[:min(3, len(n.twice))], []string{"", ", and there are more"}[len(n.twice)/4], way)
 }
 
 // Find returns the number of the name that is equal to a text, the first of several.

@@ -40,8 +40,8 @@ func openGrouped(ctx context.Context, kind store.Arrays, group store.Group, src 
 	if err != nil {
 		return nil, err
 	}
-	d := &grouped{group: group, uri: src.Source, dims: src.Dims, first: -1, fields: fields, from: make([]int, len(fields)),
-		attributes: make([]*Column, len(fields))}
+	d := &grouped{group: group, uri: src.Source, dims: src.Dims, first: -1, fields: fields,
+		from: make([]int, len(fields)), attributes: make([]*Column, len(fields))}
 	var sources []catalog.Source
 	for i := range fields {
 		source := CatalogSource(fields[i])

@@ -396,7 +396,9 @@ func TestFirstAssets(t *testing.T) {
 			}
 			return catalog.Asset{URI: fmt.Sprint(row)}, nil
 		}
-		table := New(&stored{n: c.n, fields: 2, rasters: func(_ int, row int64) (catalog.Asset, error) { return open(row) }})
+		store := &stored{n: c.n, fields: 2}
+		store.rasters = func(_ int, row int64) (catalog.Asset, error) { return open(row) }
+		table := New(store)
 		got, err := FirstAssets(t.Context(), table, []int{1}, c.policy, c.rows)
 		want := strconv.Itoa(c.good)
 		if c.rows != nil {

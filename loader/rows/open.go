@@ -348,7 +348,8 @@ func openCatalog(ctx context.Context, src *spec.Source, from []spec.Field, o res
 	said := &table.Remarks
 	if said.Twice != "" {
 		o.Logger.Warn("files of a field are samples of their own, too, as another pattern matches them: a condition "+
-			"on one of its names leaves them out", "field", said.TwiceField, "such as", said.Twice, "dataset", src.Source)
+			"on one of its names leaves them out",
+			"field", said.TwiceField, "such as", said.Twice, "dataset", src.Source)
 	}
 	if said.PairBy != nil {
 		o.Logger.Warn("images and masks are not paired here: give fields these patterns to pair them",

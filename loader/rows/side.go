@@ -277,10 +277,9 @@ func (s *side) find(ctx context.Context, t *Table) error {
 	if err != nil {
 		return err
 	}
-	if err := found.Unique(s.Column); err != nil {
-		said := *err.(*fault.Error)
-		said.Msg += fmt.Sprintf(", or %q, which makes lists of the values of several", s.Column+spec.SeveralRows)
-		return &said
+	way := fmt.Sprintf(", or %q, which makes lists of the values of several", s.Column+spec.SeveralRows)
+	if err := found.Unique(s.Column, way); err != nil {
+		return err
 	}
 	err = found.Err("column "+s.Column, "name the samples by a column that tells them apart, such as path")
 	if err != nil {

@@ -102,7 +102,8 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 
 // Misplaced visits the rows (nil: of all) in which the raster of a field lies elsewhere than the raster of the first,
 // as far as the store knows the places without opening files.
-func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32, visit func(row int64, err error)) error {
+func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
+	visit func(row int64, err error)) error {
 	if s, ok := t.store.(*catalog.Table); ok && !t.misplaced {
 		return s.Misplaced(ctx, t.Fields[first].number, t.Fields[other].number, rows, visit)
 	}

@@ -78,7 +78,7 @@ func (a *Attach) match(ctx context.Context, t *tables.Table, on string, samples 
 		return nil, err
 	}
 	keys := join.New(values)
-	if err := keys.Unique(on); err != nil {
+	if err := keys.Unique(on, ""); err != nil {
 		return nil, err
 	}
 	ids, rows := make([]string, 0, len(samples)), slices.Repeat([]int{-1}, len(samples))

@@ -194,11 +194,10 @@ func (l *location) group(ctx context.Context, path string) (store.Group, error) 
 
 // Remarks are what whoever opens a dataset may not expect.
 type Remarks struct {
-	// Dropped is how many ids were left out because a field has no file for them, and Lacking the path of one such file.
+	// Dropped is how many ids were left out because a field has no file for them. Lacking is the path of one such file.
 	Dropped int
 	Lacking string
-	// TwiceField is a field some of whose files are samples of their own, too, and Twice the path of one such file; "" if
-	// no file is.
+	// TwiceField is a field with files that are samples of their own, too. Twice is the path of one such file.
 	TwiceField, Twice string
 	// PairBy are the patterns of images and masks that would pair the files of a directory, if each is a sample of its
 	// own; nil without them.

@@ -37,8 +37,9 @@ func (t *Table) Column(_ context.Context, name string) (*column.Column, error) {
 	return t.inFile(column.Pick(found, t.order)), nil
 }
 
-// Picked returns the values of a column in some rows, in their order; of row -1 the value is null. A column that is slow
-// to read cell by cell, as one of a Parquet file, is in memory while it is scanned, because the rows may have any order.
+// Picked returns the values of a column in some rows, in their order; the value of row -1 is null. A column that is
+// slow to read cell by cell, such as one of a Parquet file, is in memory while it is scanned, because the rows may have
+// any order.
 func Picked(c *column.Column, rows []int32) *column.Column {
 	picked := column.Pick(c, rows)
 	if c.Each != nil {
@@ -104,8 +105,8 @@ type paths struct {
 	// root is the directory, with "/" at the end, below which patterns match the paths: the one that all absolute paths
 	// of a catalog share. Listed paths lie below it already, or lead out of it.
 	root string
-	// listed says that the paths are those of a directory that was listed, which call its samples. Those of a listing
-	// are in order, and no two are the same.
+	// listed says that the directory was listed, so the paths below it call the samples. In a listing they are in
+	// order, and no two are the same.
 	listed bool
 }
 

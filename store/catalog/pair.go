@@ -330,7 +330,8 @@ func (t *Table) listBeside(ctx context.Context, i int, s Source, m *matched) err
 		}
 	}
 	if len(names) == 0 {
-		return t.noneMatches(ctx, s, folder, strings.TrimPrefix(text, folder), &paths{Column: column.Texts(found.Paths)})
+		listed := &paths{Column: column.Texts(found.Paths)}
+		return t.noneMatches(ctx, s, folder, strings.TrimPrefix(text, folder), listed)
 	}
 	t.fields[i].main = column.Map(column.Texts(append(names, "")), func(_ int64, c Value) Value {
 		c.Null = len(c.Text) == 0

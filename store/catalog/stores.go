@@ -35,7 +35,7 @@ type storeRows struct {
 	dims    string                     // the dimensions of the arrays, where a field does not say them
 	fields  []int                      // the fields that have stores
 	images  []int32                    // of each sample the number of its image in its stores; nil: each has one
-	columns map[string]*columns.Column // columns that may be arrays of the stores, nil: it is none
+	columns map[string]*columns.Column // that conditions name, from arrays of the stores; nil without such an array
 }
 
 // Remote reports whether reading the asset takes requests.

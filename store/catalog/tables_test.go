@@ -296,7 +296,8 @@ func TestDoubled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if field, path := table.Remarks.TwiceField, table.Remarks.Twice; path != first || (field == "label") != (first != "") {
+		field, path := table.Remarks.TwiceField, table.Remarks.Twice
+		if path != first || (field == "label") != (first != "") {
 			t.Errorf("%q: field %q, %q", files, field, path)
 		}
 		_ = table.Close()

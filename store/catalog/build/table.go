@@ -73,7 +73,7 @@ func (l *Listing) join(ctx context.Context) error {
 		return err
 	}
 	names := join.New(keys)
-	if err := names.Unique(on); err != nil {
+	if err := names.Unique(on, ""); err != nil {
 		return err
 	}
 	uris := make([]string, len(l.files[0]))

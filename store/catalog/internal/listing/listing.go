@@ -220,7 +220,8 @@ func (l *Listing) done(ctx context.Context, src string) (*Listing, error) {
 // metadataNames are the names of the table of a directory of images.
 var metadataNames = []string{"metadata.csv", "metadata.jsonl", "metadata.parquet"}
 
-// counts reports whether a file counts by its name. Of rasters it keeps the paths of tables among them.
+// counts reports whether a file belongs to the listing, by its name. It notes the tables beside rasters, and how many
+// pictures and stores it leaves out.
 func (l *Listing) counts(name string) bool {
 	if l.files&AllFiles != 0 {
 		return true
