@@ -14,7 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/internal/digest"
-	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 // maxNames bounds the bytes of the different strings of a column, with nameBytes more for each, and maxName the bytes
@@ -153,7 +152,7 @@ const maxListed = 64
 func member(object json.RawMessage, name string, see func(name string)) (raw json.RawMessage, ok bool, err error) {
 	outer, inner, dotted := strings.Cut(name, ".")
 	var below json.RawMessage
-	err = eachMember(object, func(key string, value json.RawMessage) {
+	err = visitMembers(object, func(key string, value json.RawMessage) {
 		if see != nil {
 			see(key)
 		}
@@ -170,9 +169,9 @@ func member(object json.RawMessage, name string, see func(name string)) (raw jso
 	return member(below, inner, nil)
 }
 
-// eachMember visits the members of an object one after the other, so many of them take no memory. value is valid during
+// visitMembers visits the members of an object one after the other, so many of them take no memory. value is valid during
 // the call. An object may be missing or null.
-func eachMember(object json.RawMessage, visit func(key string, value json.RawMessage)) error {
+func visitMembers(object json.RawMessage, visit func(key string, value json.RawMessage)) error {
 	if len(object) == 0 {
 		return nil
 	}
@@ -184,10 +183,10 @@ func eachMember(object json.RawMessage, visit func(key string, value json.RawMes
 		return fmt.Errorf("%.32s is no object", object)
 	}
 	var value json.RawMessage
-	return textguard.EachMember(d, func(name string) error {
+	return eachMember(d, func(key string) error {
 		err := d.Decode(&value)
 		if err == nil {
-			visit(name, value)
+			visit(key, value)
 		}
 		return err
 	})

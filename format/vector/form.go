@@ -577,23 +577,23 @@ func (l *labels) namedPoints(points []struct{ X, Y json.Number }) error {
 func (l *labels) holesText(text string) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	err := expect(d, '[')
-	for err == nil && d.More() {
-		var hole json.RawMessage
-		if err = d.Decode(&hole); err != nil {
-			break
-		}
-		points, depth, pairs, wrong := l.lists(string(hole))
-		switch err = wrong; {
-		case err != nil || len(points) < 6 && len(points)%2 == 0: // it covers nothing
-		case depth != 1 && !pairs:
-			err = fault.New(fault.Corrupt, "hole", "%s is no outline", fault.Short(string(hole)))
-		default:
+	if err == nil {
+		err = eachElement(d, func() error {
+			var hole json.RawMessage
+			if err := d.Decode(&hole); err != nil {
+				return err
+			}
+			points, depth, pairs, err := l.lists(string(hole))
+			switch {
+			case err != nil || len(points) < 6 && len(points)%2 == 0: // it covers nothing
+				return err
+			case depth != 1 && !pairs:
+				return fault.New(fault.Corrupt, "hole", "%s is no outline", fault.Short(string(hole)))
+			}
 			err = l.polygon(points...)
 			l.holes = append(l.holes, int64(len(l.coords)))
-		}
-	}
-	if err == nil {
-		err = expect(d, ']')
+			return err
+		})
 	}
 	return fault.WithPart(jsonError(d, err), "holes", fault.NoOffset)
 }

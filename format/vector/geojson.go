@@ -246,16 +246,13 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 		return err
 	}
 	defer func() { c.text.Limit = maxPiece }()
-	for d.More() {
+	return eachElement(d, func() error {
 		var single feature
 		if err := d.Decode(&single); err != nil {
 			return err
 		}
-		if err := c.next(ctx, d, &single); err != nil {
-			return err
-		}
-	}
-	return expect(d, ']')
+		return c.next(ctx, d, &single)
+	})
 }
 
 // begin counts the memory of all features.

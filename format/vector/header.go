@@ -130,7 +130,7 @@ func (h *header) open(place string) error {
 	column, _, _ := strings.Cut(place, "/")
 	text, _ := h.word(column)
 	h.members = map[string]string{}
-	err := eachMember(json.RawMessage(text), func(name string, value json.RawMessage) {
+	err := visitMembers(json.RawMessage(text), func(name string, value json.RawMessage) {
 		h.members[column+"/"+name] = string(value)
 	})
 	if err != nil {

@@ -491,6 +491,30 @@ func expect(d *json.Decoder, want json.Delim) error {
 	return err
 }
 
+// eachElement calls visit before each element of a list of JSON, whose begin was read, and reads its end.
+func eachElement(d *json.Decoder, visit func() error) error {
+	for d.More() {
+		if err := visit(); err != nil {
+			return err
+		}
+	}
+	return expect(d, ']')
+}
+
+// eachMember calls visit behind the name of each member of an object of JSON, whose begin was read, and reads its end.
+func eachMember(d *json.Decoder, visit func(key string) error) error {
+	for d.More() {
+		key, err := d.Token()
+		if err == nil {
+			err = visit(key.(string)) // the decoder takes no other keys
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return expect(d, '}')
+}
+
 // jsonError gives an error of the decoder its kind.
 func jsonError(d *json.Decoder, err error) error {
 	var syntax *json.SyntaxError

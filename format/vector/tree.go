@@ -466,13 +466,9 @@ func (t *tree) value(ctx context.Context, d *json.Decoder) error {
 // numbers reads objects that wait, which are the members of one by their numbers.
 func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
 	first, numbers := len(t.held), []int(nil) // of objects
-	for d.More() {
+	err := eachMember(d, func(key string) error {
 		t.text.Next()
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		number, err := strconv.Atoi(key.(string)) // the decoder takes no other keys
+		number, err := strconv.Atoi(key)
 		if err != nil {
 			return fault.Wrap(fault.Corrupt, "object", err)
 		}
@@ -480,17 +476,18 @@ func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
 		if err == nil {
 			err = t.behind(ctx, d, token)
 		}
-		if err != nil {
-			return err
-		}
 		for first+len(numbers) < len(t.held) {
 			numbers = append(numbers, number)
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	order := num.Range[int](0, len(numbers))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(numbers[a], numbers[b]) })
 	copy(t.held[first:], num.Pick(t.held[first:], order))
-	return expect(d, '}')
+	return nil
 }
 
 // leads reports whether a place may be in the element.
@@ -510,75 +507,66 @@ func (t *tree) leads() bool {
 }
 
 // behind reads the rest of a value of JSON, whose first token was read.
-func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) (err error) {
+func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) error {
 	switch token {
 	case json.Delim('{'):
-		if err = t.begin(nil); err != nil {
+		if err := t.begin(nil); err != nil {
 			return err
 		}
-		for d.More() {
-			token, err = d.Token()
-			if err != nil {
-				return err
-			}
-			key := token.(string) // the decoder takes no other keys
-			if t.path = append(t.path, key); len(t.seen) < maxListed && !slices.Contains(t.seen, key) {
-				t.seen = append(t.seen, key)
-			}
-			if t.keyed && t.at(t.shared) {
-				i := slices.IndexFunc(t.out, func(s spot) bool { return s.name == t.o.Image })
-				t.out[i].text, _ = json.Marshal(key) // no error: it is a string
-			}
-			if t.member != nil && len(t.path) == 1 {
-				err = t.member(ctx, d, key)
-			} else {
-				err = t.value(ctx, d)
-			}
-			if err != nil {
-				return err
-			}
-			t.path = t.path[:len(t.path)-1]
+		err := eachMember(d, func(key string) error { return t.below(ctx, d, key) })
+		if err != nil {
+			return err
 		}
-		if err = t.end(ctx); err == nil {
-			err = expect(d, '}')
-		}
+		return t.end(ctx)
 	case json.Delim('['):
-		row := false // its elements have their numbers as names
 		t.empty = t.empty || !d.More()
-		for i := 0; d.More(); i++ {
-			t.text.Next()
-			if token, err = d.Token(); err != nil {
-				return err
-			}
-			_, nested := token.(json.Delim)
-			switch {
-			case nested:
-				err = t.behind(ctx, d, token)
-			case !t.numbered:
-				err = t.quoted(ctx, d, token)
-			default:
-				if !row {
-					row = true
-					err = t.begin(nil)
-				}
-				t.path = append(t.path, strconv.Itoa(i))
-				text, _ := json.Marshal(token) // no error: it is a number, a string, a bool or null
-				err = errors.Join(err, t.leaf(text))
-				t.path = t.path[:len(t.path)-1]
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if row {
-			err = t.end(ctx)
-		}
-		if err == nil {
-			err = expect(d, ']')
-		}
 	default:
 		return t.quoted(ctx, d, token)
 	}
+	i, row := 0, false // elements that are no lists have their numbers as names
+	err := eachElement(d, func() error {
+		t.text.Next()
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		i++
+		switch _, nested := token.(json.Delim); {
+		case nested:
+			return t.behind(ctx, d, token)
+		case !t.numbered:
+			return t.quoted(ctx, d, token)
+		case !row:
+			row = true
+			err = t.begin(nil)
+		}
+		t.path = append(t.path, strconv.Itoa(i-1))
+		text, _ := json.Marshal(token) // no error: it is a number, a string, a bool or null
+		err = errors.Join(err, t.leaf(text))
+		t.path = t.path[:len(t.path)-1]
+		return err
+	})
+	if err == nil && row {
+		err = t.end(ctx)
+	}
+	return err
+}
+
+// below reads the value of a member.
+func (t *tree) below(ctx context.Context, d *json.Decoder, key string) (err error) {
+	if t.path = append(t.path, key); len(t.seen) < maxListed && !slices.Contains(t.seen, key) {
+		t.seen = append(t.seen, key)
+	}
+	if t.keyed && t.at(t.shared) {
+		i := slices.IndexFunc(t.out, func(s spot) bool { return s.name == t.o.Image })
+		t.out[i].text, _ = json.Marshal(key) // no error: it is a string
+	}
+	if t.member != nil && len(t.path) == 1 {
+		err = t.member(ctx, d, key)
+	} else {
+		err = t.value(ctx, d)
+	}
+	t.path = t.path[:len(t.path)-1]
 	return err
 }
 

@@ -27,7 +27,7 @@ const classNames = "label class class_name category category_name label_name lab
 func (l *labels) attributes(members json.RawMessage) error {
 	if first := l.values[0]; l.o.Class && first.column == "" {
 		names, best, count, only := strings.Fields(classNames+" type"), math.MaxInt, 0, ""
-		if err := eachMember(members, func(name string, _ json.RawMessage) {
+		if err := visitMembers(members, func(name string, _ json.RawMessage) {
 			if i := slices.Index(names, name); i >= 0 {
 				best = min(best, i)
 			}
