@@ -1,7 +1,6 @@
 package vector
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -146,51 +145,6 @@ func (c *cells) add(properties json.RawMessage) error {
 
 // maxListed is how many names of properties an error has.
 const maxListed = 64
-
-// member returns a member of an object, or as "a.b" the member b of its member a. see, if not nil, gets the names of
-// all members.
-func member(object json.RawMessage, name string, see func(name string)) (raw json.RawMessage, ok bool, err error) {
-	outer, inner, dotted := strings.Cut(name, ".")
-	var below json.RawMessage
-	err = visitMembers(object, func(key string, value json.RawMessage) {
-		if see != nil {
-			see(key)
-		}
-		switch {
-		case key == name:
-			raw, ok = bytes.Clone(value), true
-		case dotted && key == outer && bytes.HasPrefix(value, []byte("{")):
-			below = bytes.Clone(value)
-		}
-	})
-	if err != nil || ok || below == nil {
-		return raw, ok, err
-	}
-	return member(below, inner, nil)
-}
-
-// visitMembers visits the members of an object one after the other, so many of them take no memory. value is valid during
-// the call. An object may be missing or null.
-func visitMembers(object json.RawMessage, visit func(key string, value json.RawMessage)) error {
-	if len(object) == 0 {
-		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(object))
-	switch start, err := d.Token(); {
-	case err != nil || start == nil:
-		return err
-	case start != json.Delim('{'):
-		return fmt.Errorf("%.32s is no object", object)
-	}
-	var value json.RawMessage
-	return eachMember(d, func(key string) error {
-		err := d.Decode(&value)
-		if err == nil {
-			visit(key, value)
-		}
-		return err
-	})
-}
 
 // addJSON adds a value of JSON; one without bytes is missing.
 func (c *cells) addJSON(raw json.RawMessage) error {

@@ -3,8 +3,6 @@ package vector
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"math"
 	"slices"
@@ -480,50 +478,4 @@ func parseNumber(word string) (float64, error) {
 		return 0, fault.New(fault.Corrupt, "number", "%q is not a number", fault.Short(word))
 	}
 	return x, nil
-}
-
-// expect reads a delimiter.
-func expect(d *json.Decoder, want json.Delim) error {
-	token, err := d.Token()
-	if err == nil && token != want {
-		err = fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where %v must stand", token, want)
-	}
-	return err
-}
-
-// eachElement calls visit before each element of a list of JSON, whose begin was read, and reads its end.
-func eachElement(d *json.Decoder, visit func() error) error {
-	for d.More() {
-		if err := visit(); err != nil {
-			return err
-		}
-	}
-	return expect(d, ']')
-}
-
-// eachMember calls visit behind the name of each member of an object of JSON, whose begin was read, and reads its end.
-func eachMember(d *json.Decoder, visit func(key string) error) error {
-	for d.More() {
-		key, err := d.Token()
-		if err == nil {
-			err = visit(key.(string)) // the decoder takes no other keys
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return expect(d, '}')
-}
-
-// jsonError gives an error of the decoder its kind.
-func jsonError(d *json.Decoder, err error) error {
-	var syntax *json.SyntaxError
-	var typ *json.UnmarshalTypeError
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it is cut off")
-	}
-	if errors.As(err, &syntax) || errors.As(err, &typ) {
-		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "%v", err)
-	}
-	return err
 }

@@ -596,24 +596,6 @@ func (t *tree) quoted(ctx context.Context, d *json.Decoder, token json.Token) er
 	return nil
 }
 
-// unseparated is a text of JSON with spaces in place of the separators of records (RFC 8142), which no string has.
-type unseparated struct{ io.Reader }
-
-func (u unseparated) Read(b []byte) (int, error) {
-	n, err := u.Reader.Read(b)
-	for rest := b[:n]; ; {
-		i := bytes.IndexByte(rest, recordMark)
-		if i < 0 {
-			return n, err
-		}
-		rest[i] = ' '
-		rest = rest[i:]
-	}
-}
-
-// recordMark begins a record of a JSON text sequence.
-const recordMark = '\x1e'
-
 // walkJSON reads the values of a file, one after the other.
 func (t *tree) walkJSON(ctx context.Context, r source.Reader) error {
 	t.text = newParts(ctx, r, "JSON", maxPiece)

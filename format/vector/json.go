@@ -1,0 +1,121 @@
+package vector
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// member returns a member of an object, or as "a.b" the member b of its member a. see, if not nil, gets the names of
+// all members.
+func member(object json.RawMessage, name string, see func(name string)) (raw json.RawMessage, ok bool, err error) {
+	outer, inner, dotted := strings.Cut(name, ".")
+	var below json.RawMessage
+	err = visitMembers(object, func(key string, value json.RawMessage) {
+		if see != nil {
+			see(key)
+		}
+		switch {
+		case key == name:
+			raw, ok = bytes.Clone(value), true
+		case dotted && key == outer && bytes.HasPrefix(value, []byte("{")):
+			below = bytes.Clone(value)
+		}
+	})
+	if err != nil || ok || below == nil {
+		return raw, ok, err
+	}
+	return member(below, inner, nil)
+}
+
+// visitMembers visits the members of an object one after the other, so many of them take no memory. value is valid
+// during the call. An object may be missing or null.
+func visitMembers(object json.RawMessage, visit func(key string, value json.RawMessage)) error {
+	if len(object) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(object))
+	switch start, err := d.Token(); {
+	case err != nil || start == nil:
+		return err
+	case start != json.Delim('{'):
+		return fmt.Errorf("%.32s is no object", object)
+	}
+	var value json.RawMessage
+	return eachMember(d, func(key string) error {
+		err := d.Decode(&value)
+		if err == nil {
+			visit(key, value)
+		}
+		return err
+	})
+}
+
+// expect reads a delimiter.
+func expect(d *json.Decoder, want json.Delim) error {
+	token, err := d.Token()
+	if err == nil && token != want {
+		err = fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where %v must stand", token, want)
+	}
+	return err
+}
+
+// eachElement calls visit before each element of a list of JSON, whose begin was read, and reads its end.
+func eachElement(d *json.Decoder, visit func() error) error {
+	for d.More() {
+		if err := visit(); err != nil {
+			return err
+		}
+	}
+	return expect(d, ']')
+}
+
+// eachMember calls visit behind the name of each member of an object of JSON, whose begin was read, and reads its end.
+func eachMember(d *json.Decoder, visit func(key string) error) error {
+	for d.More() {
+		key, err := d.Token()
+		if err == nil {
+			err = visit(key.(string)) // the decoder takes no other keys
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return expect(d, '}')
+}
+
+// jsonError gives an error of the decoder its kind.
+func jsonError(d *json.Decoder, err error) error {
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it is cut off")
+	}
+	if errors.As(err, &syntax) || errors.As(err, &typ) {
+		return fault.At(fault.Corrupt, "JSON", d.InputOffset(), "%v", err)
+	}
+	return err
+}
+
+// unseparated is a text of JSON with spaces in place of the separators of records (RFC 8142), which no string has.
+type unseparated struct{ io.Reader }
+
+func (u unseparated) Read(b []byte) (int, error) {
+	n, err := u.Reader.Read(b)
+	for rest := b[:n]; ; {
+		i := bytes.IndexByte(rest, recordMark)
+		if i < 0 {
+			return n, err
+		}
+		rest[i] = ' '
+		rest = rest[i:]
+	}
+}
+
+// recordMark begins a record of a JSON text sequence.
+const recordMark = '\x1e'
