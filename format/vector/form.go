@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 // form says where the coordinates of an object lie and what they are. A place is the name or the number of a column, or
@@ -578,7 +579,7 @@ func (l *labels) holesText(text string) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	err := expect(d, '[')
 	if err == nil {
-		err = eachElement(d, func() error {
+		err = textguard.EachElement(d, func() error {
 			var hole json.RawMessage
 			if err := d.Decode(&hole); err != nil {
 				return err

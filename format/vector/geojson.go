@@ -246,7 +246,7 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 		return err
 	}
 	defer func() { c.text.Limit = maxPiece }()
-	return eachElement(d, func() error {
+	return textguard.EachElement(d, func() error {
 		var single feature
 		if err := d.Decode(&single); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 // member returns a member of an object, or as "a.b" the member b of its member a. see, if not nil, gets the names of
@@ -47,7 +48,7 @@ func visitMembers(object json.RawMessage, visit func(key string, value json.RawM
 		return fmt.Errorf("%.32s is no object", object)
 	}
 	var value json.RawMessage
-	return eachMember(d, func(key string) error {
+	return textguard.EachMember(d, func(key string) error {
 		err := d.Decode(&value)
 		if err == nil {
 			visit(key, value)
@@ -63,30 +64,6 @@ func expect(d *json.Decoder, want json.Delim) error {
 		err = fault.At(fault.Corrupt, "JSON", d.InputOffset(), "it has %v where %v must stand", token, want)
 	}
 	return err
-}
-
-// eachElement calls visit before each element of a list of JSON, whose begin was read, and reads its end.
-func eachElement(d *json.Decoder, visit func() error) error {
-	for d.More() {
-		if err := visit(); err != nil {
-			return err
-		}
-	}
-	return expect(d, ']')
-}
-
-// eachMember calls visit behind the name of each member of an object of JSON, whose begin was read, and reads its end.
-func eachMember(d *json.Decoder, visit func(key string) error) error {
-	for d.More() {
-		key, err := d.Token()
-		if err == nil {
-			err = visit(key.(string)) // the decoder takes no other keys
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return expect(d, '}')
 }
 
 // jsonError gives an error of the decoder its kind.

@@ -466,7 +466,7 @@ func (t *tree) value(ctx context.Context, d *json.Decoder) error {
 // numbers reads objects that wait, which are the members of one by their numbers.
 func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
 	first, numbers := len(t.held), []int(nil) // of objects
-	err := eachMember(d, func(key string) error {
+	err := textguard.EachMember(d, func(key string) error {
 		t.text.Next()
 		number, err := strconv.Atoi(key)
 		if err != nil {
@@ -513,7 +513,7 @@ func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) er
 		if err := t.begin(nil); err != nil {
 			return err
 		}
-		err := eachMember(d, func(key string) error { return t.below(ctx, d, key) })
+		err := textguard.EachMember(d, func(key string) error { return t.below(ctx, d, key) })
 		if err != nil {
 			return err
 		}
@@ -524,7 +524,7 @@ func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) er
 		return t.quoted(ctx, d, token)
 	}
 	i, row := 0, false // elements that are no lists have their numbers as names
-	err := eachElement(d, func() error {
+	err := textguard.EachElement(d, func() error {
 		t.text.Next()
 		token, err := d.Token()
 		if err != nil {

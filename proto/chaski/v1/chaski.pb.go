@@ -138,8 +138,8 @@ type Upstream struct {
 	PlainToken bool `protobuf:"varint,12,opt,name=plain_token,json=plainToken,proto3" json:"plain_token,omitempty"`
 	// Seconds for which all servers may refuse, be silent or be away before a run ends, from the first failure on. One
 	// line in the log says that it waits, and the order goes on where it stood. What waiting does not change, such as a
-	// token that no server takes, ends a run once every server has said so, and so does opening one: each server is
-	// asked once. 0 does not wait.
+	// token that no server takes, ends a run once every server has said so, and so does opening one: each server is asked
+	// once. 0 does not wait.
 	PatienceSeconds float64 `protobuf:"fixed64,13,opt,name=patience_seconds,json=patienceSeconds,proto3" json:"patience_seconds,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
