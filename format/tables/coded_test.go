@@ -80,8 +80,8 @@ var codedBytes = sync.OnceValues(func() ([]byte, error) {
 	return b.Bytes(), err
 })
 
-// TestBytesOfStrings promises that Bytes counts at least the codes of a table's strings, and what Spans keeps once it is
-// made.
+// TestBytesOfStrings promises that Bytes counts at least the codes of a table's strings, and what Spans keeps once it
+// was called.
 func TestBytesOfStrings(t *testing.T) {
 	race.SkipCovered(t)
 	tab := opened(t, codedFile(t))
