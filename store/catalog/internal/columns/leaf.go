@@ -34,8 +34,9 @@ func (l *leaf) describe(f *File, name string) (*Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.kind = out.Kind; f.Columns[l.number].Repeated {
-		out.Kind |= column.List
+	l.kind, out.Rows, out.Cell, out.Each = out.Kind, f.Rows, l.cellAt, l.scan
+	if f.Columns[l.number].Repeated { // scanned cell by cell, as a list may go on in the next page
+		out.Kind, out.Cell, out.Each = out.Kind|column.List, l.listAt, nil
 	}
 	return out, nil
 }
@@ -68,12 +69,12 @@ func (l *leaf) elements(name string) (*Column, error) {
 }
 
 // cellAt returns the cell in a row of the file.
-func (l *leaf) cellAt(ctx context.Context, row int64) (column.Value, error) {
+func (l *leaf) cellAt(ctx context.Context, row int64) (cell column.Value, err error) {
 	values, i, err := l.Value(ctx, l.number, row)
-	if err != nil {
-		return column.Value{}, err
+	if err == nil {
+		cell, err = l.cellOf(values, i, row)
 	}
-	return l.cellOf(values, i, row)
+	return cell, fault.WithFile(err, l.Name)
 }
 
 // listAt returns the list in a row of the file.
@@ -87,7 +88,7 @@ func (l *leaf) listAt(ctx context.Context, row int64) (column.Value, error) {
 		return err
 	})
 	if null || err != nil {
-		return column.Value{Null: null}, err
+		return column.Value{Null: null}, fault.WithFile(err, l.Name)
 	}
 	return column.Value{List: list}, nil
 }
@@ -184,8 +185,8 @@ func (l *leaf) part(row int64) string {
 }
 
 // scan visits the cells, page by page.
-func (l *leaf) scan(ctx context.Context, visit func(int64, column.Value) error) error {
-	return l.Each(ctx, l.number, paged.Scan{}, func(first int64, decode paged.Decode) error {
+func (l *leaf) scan(ctx context.Context, visit column.Visit) error {
+	err := l.Each(ctx, l.number, paged.Scan{}, func(first int64, decode paged.Decode) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -205,4 +206,5 @@ func (l *leaf) scan(ctx context.Context, visit func(int64, column.Value) error) 
 		}
 		return nil
 	})
+	return fault.WithFile(err, l.Name)
 }

@@ -247,46 +247,26 @@ func (c *Stored) Type(row int64) tables.Type {
 }
 
 func (t *Table) stored(name string, nested bool) (*Stored, error) {
-	var out *Column
-	leaves := make([]leaf, len(t.Files)) // by file
+	parts, leaves := make([]*Column, len(t.Files)), make([]leaf, len(t.Files)) // by file
 	for i, shard := range t.Files {
+		var err error
 		leaves[i].nested = nested
-		column, err := leaves[i].describe(shard, name)
-		if out == nil {
-			out = column
-		}
-		if err == nil && (column.Kind != out.Kind || column.Unit != out.Unit) {
+		parts[i], err = leaves[i].describe(shard, name)
+		if err == nil && (parts[i].Kind != parts[0].Kind || parts[i].Unit != parts[0].Unit) {
 			err = fault.New(fault.Unsupported, "column "+name, "holds %ss, in %s it holds %ss",
-				column.Kind, t.Files[0].Name, out.Kind)
+				parts[i].Kind, t.Files[0].Name, parts[0].Kind)
 		}
 		if err != nil {
 			return nil, fault.WithFile(err, shard.Name)
 		}
 	}
-	stored := &Stored{Column: out, table: t, leaves: leaves}
-	out.Rows, out.Sums = t.Rows(), t.sums[name]
-	cellAt := (*leaf).cellAt
-	if out.Kind.IsList() {
-		cellAt = (*leaf).listAt
+	out := parts[0]
+	if len(parts) > 1 {
+		out = column.Concat(parts)
+		out.Bytes, out.Opaque = parts[0].Bytes, parts[0].Opaque
 	}
-	out.Cell = func(ctx context.Context, row int64) (column.Value, error) {
-		leaf, in := stored.place(row)
-		cell, err := cellAt(leaf, ctx, in)
-		return cell, fault.WithFile(err, leaf.Name)
-	}
-	if out.Kind.IsList() {
-		return stored, nil // scanned cell by cell, as a list may go on in the next page
-	}
-	out.Each = func(ctx context.Context, visit func(int64, column.Value) error) error {
-		for i := range leaves {
-			err := leaves[i].scan(ctx, func(row int64, c column.Value) error { return visit(t.begins[i]+row, c) })
-			if err != nil {
-				return fault.WithFile(err, leaves[i].Name)
-			}
-		}
-		return nil
-	}
-	return stored, nil
+	out.Sums = t.sums[name]
+	return &Stored{Column: out, table: t, leaves: leaves}, nil
 }
 
 // Elements returns the type of the numbers in the lists of a column that is not of Parquet files.
