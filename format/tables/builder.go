@@ -19,7 +19,6 @@ type vectorBuilder struct {
 	name  string
 	unit  uint8 // of times, see parquet.Note
 	v     Vector
-	nulls bool
 	codes *coder // codes of strings while there are at most 255 distinct ones, else nil
 
 	copying errgroup.Group
@@ -49,9 +48,9 @@ func (b *vectorBuilder) add(v *parquet.Values) error {
 	if int64(values.n+rows) > b.p.o.MaxRows {
 		return fault.New(fault.Limit, "column "+b.name, "more than %d values", b.p.o.MaxRows)
 	}
-	if values.typ.Kind != Null && (b.nulls || v.HasNulls()) {
-		if !b.nulls {
-			b.nulls, values.nulls = true, make([]bool, values.n)
+	if values.typ.Kind != Null && (values.nulls != nil || v.HasNulls()) {
+		if values.nulls == nil {
+			values.nulls = make([]bool, values.n)
 		}
 		values.nulls = v.AppendNulls(values.nulls)
 	}

@@ -119,6 +119,12 @@ func (t Type) Each(change func(Type) Type) Type {
 	return t
 }
 
+// Any reports whether is reports true of the type, or of one in it.
+func (t Type) Any(is func(Type) bool) bool {
+	return is(t) || t.Elem != nil && t.Elem.Any(is) ||
+		slices.ContainsFunc(t.Fields, func(c Column) bool { return c.Type.Any(is) })
+}
+
 // SameForms reports whether two types have one form at all levels that both have.
 func SameForms(t, u Type) bool {
 	if t.Stored() != u.Stored() {

@@ -52,17 +52,9 @@ const (
 	typeLargeListView = 26
 )
 
-// hasForms reports whether some column is stored in another form than the default of its kind: Parquet then needs
-// encodedSchema beside its own.
-func hasForms(cols []tables.Column) bool {
-	for _, column := range cols {
-		if column.Type.Form != nil || hasForms(column.Type.Fields) ||
-			column.Type.Elem != nil && hasForms([]tables.Column{{Type: *column.Type.Elem}}) {
-			return true
-		}
-	}
-	return false
-}
+// hasForm reports whether values of a column are stored in another form than the default of their kind: Parquet then
+// needs encodedSchema beside its own.
+func hasForm(c tables.Column) bool { return c.Type.Any(func(t tables.Type) bool { return t.Form != nil }) }
 
 // encodedSchema returns the schema of columns as a Parquet file has it under tables.ArrowKey: a message of the Arrow
 // IPC format, metadata version 5 (https://arrow.apache.org/docs/format/Columnar.html). meta is the key-value metadata

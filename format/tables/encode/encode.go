@@ -55,7 +55,7 @@ func NewWriter(cols []tables.Column, meta map[string]string) (_ *Writer, err err
 		parquet.NewSchema("schema", groupOf(cols)), parquet.Compression(&codec),
 		parquet.CreatedBy("chaski", version, ""),
 	}
-	if hasForms(cols) {
+	if slices.ContainsFunc(cols, hasForm) {
 		options = append(options, parquet.KeyValueMetadata(tables.ArrowKey, encodedSchema(cols, meta)))
 	}
 	for key, value := range meta {

@@ -15,7 +15,7 @@ import (
 func Fitted(ctx context.Context, t *tables.Table) []tables.Column {
 	cols := slices.Clone(t.Columns())
 	for i := range cols {
-		if required := cols[i].Type.Stored().Required; required || mayNotFit(cols[i].Type) {
+		if required := cols[i].Type.Stored().Required; required || cols[i].Type.Any(mayNotFit) {
 			values, err := t.At(ctx, i)
 			if err != nil {
 				// The column cannot be read: the writer needs to return that error, and not this function.
@@ -80,11 +80,10 @@ func tooMany(f tables.Form, v *tables.Vector) bool {
 	return false
 }
 
-// mayNotFit reports whether a type has a form at any level that fitted may change.
+// mayNotFit reports whether fitted may change the form of a type.
 func mayNotFit(t tables.Type) bool {
 	store := t.Stored().Store
-	return t.Nano || store == tables.Coded || store == tables.Seconds || t.Elem != nil && mayNotFit(*t.Elem) ||
-		slices.ContainsFunc(t.Fields, func(c tables.Column) bool { return mayNotFit(c.Type) })
+	return t.Nano || store == tables.Coded || store == tables.Seconds
 }
 
 // nanosFit reports whether 64 bits of nanoseconds hold all times.
