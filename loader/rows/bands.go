@@ -22,13 +22,7 @@ func (t *Table) showBands(fields []spec.Field, o source.Opener) {
 		if t.Fields[i].Kind != catalog.Raster || field.Bands == nil && field.BandNames == nil {
 			continue
 		}
-		shown := &picks{t, field, o}
-		t.Fields[i].picks = shown
-		if steps := t.Fields[i].Steps; steps != nil {
-			for _, number := range steps.Fields {
-				t.Fields[number].picks = shown
-			}
-		}
+		t.changeRasters(i, &picks{t, field, o})
 	}
 }
 
@@ -39,9 +33,12 @@ type picks struct {
 	opener source.Opener
 }
 
-// asData is PickedAsData for a field that may pick bands by names.
-func (p *picks) asData(ctx context.Context, a catalog.Asset) (catalog.Asset, error) {
-	if p.field.BandNames == nil {
+// ofAsset is PickedAsData for a field that may pick bands by names.
+func (p *picks) ofAsset(ctx context.Context, a catalog.Asset, _ int64) (catalog.Asset, error) {
+	switch {
+	case !a.Index.Alpha:
+		return a, nil
+	case p.field.BandNames == nil:
 		return PickedAsData(p.field.Bands, a), nil
 	}
 	names, err := p.table.NamesIn(ctx, p.opener, a)
@@ -75,7 +72,7 @@ func (t *Table) NamesIn(ctx context.Context, o source.Opener, a catalog.Asset) (
 
 // BandNames returns the names of the bands of all rasters, nil if they have none.
 func (t *Table) BandNames() []string {
-	if s, ok := t.store.(banded); ok {
+	if s, ok := t.base.(banded); ok {
 		return s.BandNames()
 	}
 	return nil

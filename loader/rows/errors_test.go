@@ -57,8 +57,8 @@ func TestCellsOfCentroids(t *testing.T) {
 		}
 		return float64(row*row%300) - 150, float64(row%80) - 40
 	}
-	placeless := table.store.(*stored)
-	table.store = placed{placeless, place}
+	placeless := table.base.(*stored)
+	table.base = placed{placeless, place}
 	parts := shuffle.Split{Seed: 3, Shares: []shuffle.Share{{Name: "a", Parts: 1 << 31}, {Name: "b", Parts: 1 << 31}}}
 	split := &spec.Split{By: "cell", LonLat: true, Size: 2, Seed: 3, Columns: []string{"x0", "y0", "x1", "y1"},
 		Shares: []spec.Share{{Name: "a", Parts: 1 << 31}, {Name: "b", Parts: 1 << 31}}}
@@ -75,7 +75,7 @@ func TestCellsOfCentroids(t *testing.T) {
 			t.Errorf("part %s: %v, want %v; %v", use, got, want, err)
 		}
 	}
-	table.store = placeless
+	table.base = placeless
 	_, err := selectRows(t.Context(), table, &spec.Subset{Split: split, Use: "a"}, resources.Options{})
 	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("neither bounds nor centroids: %v", err)

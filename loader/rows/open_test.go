@@ -247,7 +247,7 @@ func TestStacksAgainstSlow(t *testing.T) {
 			below := New(&stored{fields: len(parts), rasters: func(field int, _ int64) (catalog.Asset, error) {
 				return parts[field], nil
 			}})
-			made := Field{parts: below.Fields, grid: grid}
+			made := Field{values: &stacked{parts: below.Fields, grid: grid}}
 			return made.Asset(context.Background(), 0)
 		}
 		a, err := table(0)

@@ -30,7 +30,7 @@ func (s *Selector) read(ctx context.Context) error {
 	if s.all != nil {
 		return nil
 	}
-	if s.levels != nil && s.table.sides == nil {
+	if s.levels != nil && s.table.sides() == nil {
 		s.all = s.levels.Top()
 		return nil
 	}

@@ -59,12 +59,7 @@ func (t *Table) scale(ctx context.Context, fields []spec.Field) error {
 		if err != nil {
 			return InField(field.Name, err)
 		}
-		t.Fields[i].linears = &own
-		if steps := t.Fields[i].Steps; steps != nil {
-			for _, step := range steps.Fields {
-				t.Fields[step].linears = &own
-			}
-		}
+		t.changeRasters(i, &own)
 		t.Fingerprint = hash.Hex()
 	}
 	return nil
@@ -79,12 +74,12 @@ func numbersOf(ctx context.Context, t *Table, name string) (numberColumn, error)
 	return out, scanNumbers(ctx, t, name, func(row int64, v float64) { out.values[row] = v })
 }
 
-// scale gives a raster the scales and offsets of its row.
-func (l *linears) scale(a *catalog.Asset, row int64) (err error) {
+// ofAsset gives a raster the scales and offsets of its row.
+func (l *linears) ofAsset(_ context.Context, a catalog.Asset, row int64) (_ catalog.Asset, err error) {
 	index := *a.Index
 	index.Physical, err = l.row(a.Index, row)
 	a.Index = &index
-	return fault.WithFile(err, a.URI)
+	return a, fault.WithFile(err, a.URI)
 }
 
 // row returns Index.Physical of an image that is the raster of a row.

@@ -73,14 +73,6 @@ func NewSelector(t *Table, levels Levels, o resources.Options) *Selector {
 	return &Selector{table: t, levels: levels, options: o}
 }
 
-// InPart puts part in front of an error: before the part of a fault, which is what commands print.
-func InPart(err error, part string) error {
-	if _, ok := errors.AsType[*fault.Error](err); !ok {
-		return fmt.Errorf("%s: %w", part, err)
-	}
-	return fault.InPart(err, part)
-}
-
 // init allocates keep with all rows. Without conditions it stays nil: a run over all rows
 // needs no list of them.
 func (s *Selector) init() {
@@ -109,7 +101,7 @@ func (s *Selector) Apply(ctx context.Context, subset *spec.Subset) error {
 			return InPart(err, "ids")
 		}
 	}
-	for _, side := range s.table.sides {
+	for _, side := range s.table.sides() {
 		if err := s.matched(ctx, side, subset.Missing == spec.MissingDrop); err != nil {
 			return fault.WithFile(InPart(err, "tables"), side.Path)
 		}
@@ -371,29 +363,12 @@ func Bounds(ctx context.Context, t *Table, names []string) ([][4]float64, error)
 	return bounds, nil
 }
 
-// scanNumbers visits the values of a column of numbers, NaN for null.
-func scanNumbers(ctx context.Context, t *Table, name string, visit func(row int64, v float64)) error {
-	return scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) error {
-		value := v.Float
-		switch {
-		case v.Null:
-			value = math.NaN()
-		case c.Kind == catalog.Int:
-			value = float64(v.Int)
-		case c.Kind != catalog.Float:
-			return fmt.Errorf("column %q holds strings, not numbers", name)
-		}
-		visit(row, value)
-		return nil
-	})
-}
-
 // lonLat returns for each row the centre of its bounds, in degrees, as a box without area. err is
 // the error of reading the bounds: if the table has none, its centroids count. Rows without a
 // place, and rows that were dropped before, are NaN.
 func (s *Selector) lonLat(ctx context.Context, p *spec.Split, bounds [][4]float64, err error) ([][4]float64, error) {
 	nowhere := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
-	if store, ok := s.table.store.(centred); ok && fault.KindOf(err) == fault.NotFound {
+	if store, ok := s.table.base.(centred); ok && fault.KindOf(err) == fault.NotFound {
 		bounds = make([][4]float64, s.table.N)
 		return bounds, store.Centroids(ctx, func(row int64, x, y float64) error {
 			bounds[row] = nowhere

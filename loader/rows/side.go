@@ -38,7 +38,7 @@ type side struct {
 
 // has reports whether the table has a column, other than the numbers of its rows.
 func (s *side) has(ctx context.Context, name string) bool {
-	if t, ok := s.table.store.(*catalog.Table); ok {
+	if t, ok := s.table.base.(*catalog.Table); ok {
 		return t.HasColumn(name)
 	}
 	_, err := s.table.Column(ctx, name)
@@ -192,7 +192,7 @@ func (t *Table) joinFields(ctx context.Context, fields []spec.Field, places []st
 		if places[i].first >= 0 {
 			continue
 		}
-		joined, _, err := t.sideOf(ctx, field.Column)
+		joined, _, err := sideOf(ctx, t.base, sides, field.Column)
 		if err != nil {
 			return InField(field.Name, err)
 		}
@@ -212,7 +212,9 @@ func (t *Table) joinFields(ctx context.Context, fields []spec.Field, places []st
 
 // joinSides finds the rows of tables for all samples, and gives the table their columns.
 func (t *Table) joinSides(ctx context.Context, sides []*side) error {
-	defer func() { t.sides = sides }() // not before, because they are matched by the dataset's own columns
+	if len(sides) > 0 { // but their rows are found by the dataset's own columns
+		defer func() { t.store = &sided{t.base, sides} }()
+	}
 	hash := digest.New()
 	_, _ = hash.WriteString(t.Fingerprint)
 	for _, s := range sides {
@@ -228,10 +230,37 @@ func (t *Table) joinSides(ctx context.Context, sides []*side) error {
 	return nil
 }
 
+// sided is a store with the tables that are joined to it.
+type sided struct {
+	Store
+	sides []*side
+}
+
+// sides returns the tables that are joined to a dataset.
+func (t *Table) sides() []*side {
+	if s, ok := t.store.(*sided); ok {
+		return s.sides
+	}
+	return nil
+}
+
+func (s *sided) Column(ctx context.Context, name string) (*Column, error) {
+	in, name, err := sideOf(ctx, s.Store, s.sides, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case in == nil:
+		return s.Store.Column(ctx, name)
+	}
+	return in.column(ctx, name)
+}
+
+func (s *sided) Close() error { return errors.Join(s.Store.Close(), closeSides(s.sides)) }
+
 // sideOf returns the table that has a column and the column's name in it, nil of none. TABLE::COLUMN names the column
 // of one table, and ::COLUMN one of the dataset itself. Another name that several have is Unsupported; the columns that
 // paths make give way.
-func (t *Table) sideOf(ctx context.Context, name string) (found *side, column string, err error) {
+func sideOf(ctx context.Context, own Store, sides []*side, name string) (found *side, column string, err error) {
 	if column, ok := strings.CutPrefix(name, source.Separator); ok {
 		return nil, column, nil
 	}
@@ -240,7 +269,7 @@ func (t *Table) sideOf(ctx context.Context, name string) (found *side, column st
 		return fault.New(fault.Unsupported, "column "+name, "it is a column of %s and of %s: name one of them, as in "+
 			"%q", file, other, file+source.Separator+name)
 	}
-	for _, s := range t.sides {
+	for _, s := range sides {
 		if column, said := s.ownColumn(name); said {
 			return s, column, nil
 		}
@@ -257,7 +286,7 @@ func (t *Table) sideOf(ctx context.Context, name string) (found *side, column st
 	if found == nil || slices.Contains(catalog.PathColumns, name) {
 		return found, name, nil
 	}
-	if _, err := t.store.Column(ctx, name); fault.KindOf(err) != fault.NotFound {
+	if _, err := own.Column(ctx, name); fault.KindOf(err) != fault.NotFound {
 		return nil, name, twice("the dataset")
 	}
 	return found, name, nil
@@ -332,7 +361,7 @@ func (s *side) keys(ctx context.Context) (keys []string, err error) {
 // field returns a field of the table for the samples of the dataset.
 func (s *side) field(number int) Field {
 	below := &s.table.Fields[number]
-	made := Field{Kind: below.Kind, Size: below.Size, values: s, number: number}
+	made := Field{Kind: below.Kind, Size: below.Size, values: s, known: s, number: number}
 	if s.of != nil {
 		made.Kind |= catalog.List
 	}
@@ -389,28 +418,36 @@ func (s *side) Announce(field int, row int64) (over func()) {
 	return func() {}
 }
 
-// withSides returns a table for queries, whose rows are the samples, with the columns of the tables that it lacks.
-func withSides(ctx context.Context, own *tables.Table, sides []*side) (*tables.Table, error) {
+// Data returns a table for queries, whose rows are the samples, with the columns of the tables that the dataset lacks.
+func (s *sided) Data(ctx context.Context) (*tables.Table, error) {
+	store, ok := s.Store.(queried)
+	if !ok {
+		return nil, nil
+	}
+	own, err := store.Data(ctx)
+	if err != nil {
+		return nil, err
+	}
 	cols, from := slices.Clone(own.Columns()), slices.Repeat([]*tables.Table{own}, len(own.Columns()))
-	for _, s := range sides {
-		if s.of != nil {
+	for _, side := range s.sides {
+		if side.of != nil {
 			continue
 		}
-		data, err := s.table.Data(ctx)
+		data, err := side.table.Data(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if data == nil { // of arrays queries see the values of conditions alone
 			continue
 		}
-		data = data.Take(num.As[int](s.row))
+		data = data.Take(num.As[int](side.row))
 		for _, c := range data.Columns() {
 			same := func(other tables.Column) bool { return other.Name == c.Name }
 			i := slices.IndexFunc(cols, same)
 			switch {
 			case i < 0:
 				cols, from = append(cols, c), append(from, data)
-			case slices.Contains(catalog.PathColumns, c.Name) && c.Name != s.On:
+			case slices.Contains(catalog.PathColumns, c.Name) && c.Name != side.On:
 				cols[i], from[i] = c, data
 			}
 		}

@@ -54,7 +54,8 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 			return InField(name.Name, fault.New(fault.Unsupported, "column "+name.Column,
 				"holds %ss, and other columns of the field numbers", below[part.first+other].Kind))
 		default:
-			fields[i] = Field{Kind: kind | catalog.List, parts: parts, holes: flat[part.first].MayLack()}
+			made := &stacked{parts: parts, kind: kind, mayLack: flat[part.first].MayLack()}
+			fields[i] = Field{Kind: kind | catalog.List, values: made}
 			continue
 		}
 		for place := part.first; place < part.first+part.n; place++ {
@@ -68,10 +69,11 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 		}
 		fields[i] = below[part.first]
 		if part.n > 0 {
-			fields[i].parts, fields[i].grid, fields[i].lacks = parts, part.grid, lacksAny(parts)
+			fields[i].values, fields[i].changes = &stacked{parts: parts, grid: part.grid}, nil
+			fields[i].lacks = lacksAny(parts)
 		}
 		if part.grid != 0 {
-			fields[i].Size, t.misplaced = nil, true
+			fields[i].Size, fields[i].unsized, t.misplaced = nil, true, true
 		}
 	}
 	for i := range stacks {
@@ -117,35 +119,47 @@ func lacksAny(fields []Field) (lacks []bool) {
 	return lacks
 }
 
-// vector returns the list of the numbers that the parts have in a row.
-func (f *Field) vector(ctx context.Context, row int64) (catalog.Value, error) {
-	list := make([]catalog.Value, len(f.parts))
-	for k := range f.parts {
-		part := &f.parts[k]
+// stacked are the values of a field that is a stack of rasters, or a list of the numbers of several columns.
+type stacked struct {
+	parts   []Field
+	grid    spec.Grid    // of rasters
+	kind    catalog.Kind // of numbers, else 0
+	mayLack bool         // a list is null where one of its numbers is
+}
+
+// Asset implements Values: it returns the stack of the rasters that the parts have in a row.
+func (s *stacked) Asset(ctx context.Context, _ int, row int64) (catalog.Asset, error) {
+	assets := make([]catalog.Asset, len(s.parts))
+	for k := range assets {
+		var err error
+		if assets[k], err = s.parts[k].Asset(ctx, row); err != nil {
+			return catalog.Asset{}, err
+		}
+	}
+	return newStack(assets, s.grid)
+}
+
+// Value implements Values: it returns the list of the numbers that the parts have in a row or, of rasters, the path of
+// the first.
+func (s *stacked) Value(ctx context.Context, _ int, row int64) (catalog.Value, error) {
+	if s.kind == 0 {
+		return s.parts[0].Value(ctx, row)
+	}
+	list := make([]catalog.Value, len(s.parts))
+	for k := range s.parts {
+		part := &s.parts[k]
 		var err error
 		if list[k], err = part.Value(ctx, row); err != nil {
 			return catalog.Value{}, err
 		}
-		if f.holes && list[k].Null {
+		if s.mayLack && list[k].Null {
 			return catalog.Value{Null: true}, nil
 		}
-		if part.Kind == catalog.Int && f.Kind.Elem() == catalog.Float {
+		if part.Kind == catalog.Int && s.kind == catalog.Float {
 			list[k].Float = float64(list[k].Int)
 		}
 	}
 	return catalog.Value{List: list}, nil
-}
-
-// stacked returns the stack of the rasters that the parts have in a row.
-func (f *Field) stacked(ctx context.Context, row int64) (catalog.Asset, error) {
-	parts := make([]catalog.Asset, len(f.parts))
-	for k := range parts {
-		var err error
-		if parts[k], err = f.parts[k].Asset(ctx, row); err != nil {
-			return catalog.Asset{}, err
-		}
-	}
-	return newStack(parts, f.grid)
 }
 
 // newStack returns the stack of some rasters on a grid. It fails with kind unsupported if a raster has other steps of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -37,16 +38,17 @@ type Table struct {
 	// Joined is nil unless the table joins several datasets of scenes, one after the other.
 	Joined *Joined
 
-	store     Store
-	sides     []*side // the tables that are joined to it
-	misplaced bool    // Misplaced knows nothing: a field has other rasters than the store
+	store     Store // with the tables that are joined to it
+	base      Store // without them
+	misplaced bool  // Misplaced knows nothing: a field has other rasters than the store
 }
 
 // New returns the dataset of a store. Close closes the store.
 func New(store Store) *Table {
-	t := &Table{N: store.Len(), Fields: make([]Field, store.Fields()), Fingerprint: store.Fingerprint(), store: store}
+	t := &Table{N: store.Len(), Fields: make([]Field, store.Fields()), Fingerprint: store.Fingerprint(), store: store,
+		base: store}
 	for i := range t.Fields {
-		t.Fields[i] = Field{Kind: store.Kind(i), values: store, number: i}
+		t.Fields[i] = Field{Kind: store.Kind(i), values: store, known: store, number: i}
 		if s, ok := store.(sequences); ok && s.Steps(i) != nil {
 			t.Fields[i].Steps = &Steps{Fields: s.Steps(i), of: s, number: i}
 		}
@@ -65,7 +67,7 @@ func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) er
 // Keys visits the key of every row, in order: what its sample is called whichever fields are read. It is the id where
 // the store has no keys.
 func (t *Table) Keys(ctx context.Context, visit func(row int64, key string) error) error {
-	if s, ok := t.store.(*catalog.Table); ok {
+	if s, ok := t.base.(*catalog.Table); ok {
 		return s.ScanKeys(ctx, visit)
 	}
 	return t.store.ScanIDs(ctx, visit)
@@ -74,37 +76,22 @@ func (t *Table) Keys(ctx context.Context, visit func(row int64, key string) erro
 // Column returns a column by its name, of the store or of a table that is joined to it. One that does not exist is
 // fault.NotFound. Names that make one of several are for method named.
 func (t *Table) Column(ctx context.Context, name string) (*Column, error) {
-	if t.sides == nil {
-		return t.store.Column(ctx, name)
-	}
-	s, name, err := t.sideOf(ctx, name)
-	switch {
-	case err != nil:
-		return nil, err
-	case s == nil:
-		return t.store.Column(ctx, name)
-	}
-	return s.column(ctx, name)
+	return t.store.Column(ctx, name)
 }
 
 // Data returns all columns and rows for queries, nil if the dataset has none.
 func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
-	s, ok := t.store.(queried)
-	if !ok {
-		return nil, nil
+	if s, ok := t.store.(queried); ok {
+		return s.Data(ctx)
 	}
-	own, err := s.Data(ctx)
-	if err != nil || t.sides == nil {
-		return own, err
-	}
-	return withSides(ctx, own, t.sides)
+	return nil, nil
 }
 
 // Misplaced visits the rows (nil: of all) in which the raster of a field lies elsewhere than the raster of the first,
 // as far as the store knows the places without opening files.
 func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 	visit func(row int64, err error)) error {
-	if s, ok := t.store.(*catalog.Table); ok && !t.misplaced {
+	if s, ok := t.base.(*catalog.Table); ok && !t.misplaced {
 		return s.Misplaced(ctx, t.Fields[first].number, t.Fields[other].number, rows, visit)
 	}
 	return nil
@@ -113,21 +100,21 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 // Announces reports whether Field.Announce of some field changes any reads.
 func (t *Table) Announces() bool {
 	return slices.ContainsFunc(t.Fields, func(f Field) bool {
-		s, ok := f.values.(announced)
+		s, ok := f.known.(announced)
 		return ok && s.Announces()
 	})
 }
 
 // Pages returns a counter of the pages that reads of rasters in cells take, or nil if no rasters need one.
 func (t *Table) Pages(ctx context.Context) (*catalog.PageCounter, error) {
-	if s, ok := t.store.(*catalog.Table); ok {
+	if s, ok := t.base.(*catalog.Table); ok {
 		return s.NewPageCounter(ctx)
 	}
 	return nil, nil
 }
 
 // Close closes the dataset. Assets that it has returned stay valid.
-func (t *Table) Close() error { return errors.Join(t.store.Close(), closeSides(t.sides)) }
+func (t *Table) Close() error { return t.store.Close() }
 
 // Field is what a field of the spec has in each row of a Table: a raster, or a value of a metadata column.
 type Field struct {
@@ -138,50 +125,60 @@ type Field struct {
 	Steps *Steps
 
 	values  Values
-	number  int       // of the field there
-	parts   []Field   // of a stack of rasters, or of a list of numbers
-	grid    spec.Grid // of a stack
-	holes   bool      // a list of numbers is null where one of them is
-	lists   *textList // of texts that become lists of strings
-	linears *linears  // that columns have for its rasters
-	picks   *picks    // bands that are picked as data
-	lacks   []bool    // the rows without a raster, of a field that may lack; nil of others
+	number  int           // of the field there
+	known   Values        // what is known of the rasters without their files; of a stack those of its first field
+	unsized bool          // but for their sizes
+	changes []assetChange // of its rasters, in order
+	change  valueChange   // of its values, or nil
+	lacks   []bool        // the rows without a raster, of a field that may lack; nil of others
 }
+
+// assetChange is what the spec makes of a raster, and valueChange of a value that is not null.
+type (
+	assetChange interface {
+		ofAsset(ctx context.Context, a catalog.Asset, row int64) (catalog.Asset, error)
+	}
+	valueChange interface {
+		ofValue(v catalog.Value) (catalog.Value, error)
+	}
+)
 
 // Asset returns the raster of a row.
 func (f *Field) Asset(ctx context.Context, row int64) (catalog.Asset, error) {
-	if f.parts != nil {
-		return f.stacked(ctx, row)
-	}
 	asset, err := f.values.Asset(ctx, f.number, row)
-	if err == nil && f.linears != nil {
-		err = f.linears.scale(&asset, row)
+	for i := 0; i < len(f.changes) && err == nil; i++ {
+		asset, err = f.changes[i].ofAsset(ctx, asset, row)
 	}
 	if err != nil {
-		return asset, f.lacking(err)
+		err = f.lacking(err)
 	}
-	if f.picks != nil && asset.Index.Alpha {
-		return f.picks.asData(ctx, asset)
-	}
-	return asset, nil
+	return asset, err
 }
 
 // Value returns the value of a metadata column or, for rasters, the path of the raster as the dataset has it.
 func (f *Field) Value(ctx context.Context, row int64) (catalog.Value, error) {
-	if f.parts != nil && f.Kind.IsList() {
-		return f.vector(ctx, row)
-	}
 	value, err := f.values.Value(ctx, f.number, row)
-	if err != nil || f.lists == nil || value.Null {
+	if err != nil || f.change == nil || value.Null {
 		return value, err
 	}
-	return f.lists.of(value)
+	return f.change.ofValue(value)
+}
+
+// changeRasters adds a change of the rasters of a field, and of its steps.
+func (t *Table) changeRasters(field int, change assetChange) {
+	numbers := []int{field}
+	if steps := t.Fields[field].Steps; steps != nil {
+		numbers = append(numbers, steps.Fields...)
+	}
+	for _, number := range numbers {
+		t.Fields[number].changes = append(t.Fields[number].changes, change)
+	}
 }
 
 // Extent returns what returns the bytes of an object that are read for the raster of a row, if the object has others
 // beside it. It reads no header of a raster. It is nil if rasters are objects of their own.
 func (f *Field) Extent() func(ctx context.Context, row int64) (at source.Extent, ok bool) {
-	if s, ok := f.values.(extents); ok {
+	if s, ok := f.known.(extents); ok {
 		return s.Extent(f.number)
 	}
 	return nil
@@ -189,7 +186,7 @@ func (f *Field) Extent() func(ctx context.Context, row int64) (at source.Extent,
 
 // Announce says that the raster of a row is read soon, until over is called.
 func (f *Field) Announce(row int64) (over func()) {
-	if s, ok := f.values.(announced); ok {
+	if s, ok := f.known.(announced); ok {
 		return s.Announce(f.number, row)
 	}
 	return func() {}
@@ -198,7 +195,7 @@ func (f *Field) Announce(row int64) (over func()) {
 // Cell returns the name of the raster of a row in the cell of a file, "" of others. ok is false of a dataset without
 // cells.
 func (f *Field) Cell(row int64) (name string, ok bool) {
-	s, ok := f.values.(*catalog.Table)
+	s, ok := f.known.(*catalog.Table)
 	if !ok {
 		return "", false
 	}
@@ -207,7 +204,7 @@ func (f *Field) Cell(row int64) (name string, ok bool) {
 
 // Sizes returns the size in pixels of the raster in each row, or nil if the dataset does not know them.
 func (f *Field) Sizes(ctx context.Context) ([]catalog.Size, error) {
-	if s, ok := f.values.(*catalog.Table); ok && f.grid == 0 {
+	if s, ok := f.known.(*catalog.Table); ok && !f.unsized {
 		return s.Sizes(ctx, f.number)
 	}
 	return nil, nil
@@ -237,6 +234,23 @@ func scan(ctx context.Context, t *Table, name string,
 		return err
 	}
 	return c.Scan(ctx, func(row int64, v catalog.Value) error { return visit(row, c, v) })
+}
+
+// scanNumbers visits the values of a column of numbers, NaN for null.
+func scanNumbers(ctx context.Context, t *Table, name string, visit func(row int64, v float64)) error {
+	return scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) error {
+		value := v.Float
+		switch {
+		case v.Null:
+			value = math.NaN()
+		case c.Kind == catalog.Int:
+			value = float64(v.Int)
+		case c.Kind != catalog.Float:
+			return fmt.Errorf("column %q holds strings, not numbers", name)
+		}
+		visit(row, value)
+		return nil
+	})
 }
 
 // firstTries bounds how many samples FirstAssets tries. A dataset in which all samples are bad
@@ -411,6 +425,14 @@ func InField(name string, err error) error {
 	return fmt.Errorf("field %q: %w", name, err)
 }
 
+// InPart puts part in front of an error: before the part of a fault, which is what commands print.
+func InPart(err error, part string) error {
+	if _, ok := errors.AsType[*fault.Error](err); !ok {
+		return fmt.Errorf("%s: %w", part, err)
+	}
+	return fault.InPart(err, part)
+}
+
 // NameOf returns what a sample is called: the path of its first raster, as the dataset has it, or without one its id.
 func (t *Table) NameOf(ctx context.Context, row int64) (string, error) {
 	raster := slices.IndexFunc(t.Fields, func(f Field) bool { return f.Kind == catalog.Raster })
@@ -434,3 +456,56 @@ func (t *Table) Single(fields []spec.Field, what string) error {
 	}
 	return nil
 }
+
+// Store is what a dataset is stored in: samples, which are rows numbered from 0, each with the same fields. A
+// *catalog.Table is one, for catalogs, tables and directories; others are containers, arrays, and several datasets of
+// scenes. It is safe for concurrent use.
+type Store interface {
+	Values
+	// Len returns the number of samples, and Fields the number of fields.
+	Len() int64
+	Fields() int
+	// Kind returns the kind of a field: a raster, or the type of a metadata column.
+	Kind(field int) catalog.Kind
+	// Fingerprint returns a hash of the ids and sizes of the samples.
+	Fingerprint() string
+	// ID returns the id of a sample, and ScanIDs visits the ids of all, in order.
+	ID(ctx context.Context, row int64) (string, error)
+	ScanIDs(ctx context.Context, visit func(row int64, id string) error) error
+	// Column returns a column by its name, with a row for each sample. One that does not exist is fault.NotFound.
+	Column(ctx context.Context, name string) (*Column, error)
+	// Close closes the store. Assets that it has returned stay valid.
+	Close() error
+}
+
+// Values are what fields have in each row.
+type Values interface {
+	// Asset returns the raster of a field.
+	Asset(ctx context.Context, field int, row int64) (catalog.Asset, error)
+	// Value returns the value of a metadata column or, for rasters, the path of the raster as the dataset has it.
+	Value(ctx context.Context, field int, row int64) (catalog.Value, error)
+}
+
+// What some stores can do, beside what a *catalog.Table alone knows of rasters without opening their files.
+type (
+	queried interface { // all columns and rows, for queries
+		Data(ctx context.Context) (*tables.Table, error)
+	}
+	banded interface { // see Table.BandNames
+		BandNames() []string
+	}
+	centred interface { // the centroids of the samples in degrees, NaN for null
+		Centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error
+	}
+	extents interface { // see Field.Extent
+		Extent(field int) func(ctx context.Context, row int64) (at source.Extent, ok bool)
+	}
+	announced interface { // see Field.Announce
+		Announces() bool
+		Announce(field int, row int64) (over func())
+	}
+	sequences interface { // see Steps: the fields that have the steps of a field, nil of other fields
+		Steps(field int) []int
+		Padding(field, step int, row int64) bool
+	}
+)

@@ -78,7 +78,7 @@ func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 				continue
 			}
 		}
-		field.Kind, field.lists = catalog.Text|catalog.List, &textList{separator}
+		field.Kind, field.change = catalog.Text|catalog.List, &textList{separator}
 	}
 	return nil
 }
@@ -86,8 +86,8 @@ func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 // textList is how texts are lists of strings: separated or, without a separator, as Python and JSON write lists.
 type textList struct{ separator string }
 
-// of returns the list of a text.
-func (t *textList) of(value catalog.Value) (catalog.Value, error) {
+// ofValue returns the list of a text.
+func (t *textList) ofValue(value catalog.Value) (catalog.Value, error) {
 	var list [][]byte
 	var err error
 	if t.separator == "" {

@@ -75,7 +75,7 @@ func OpenWeights(ctx context.Context, path string, o resources.Options, t *Table
 		return weights, nil
 	}
 	samples, err := SamplesOf(ctx, t)
-	if _, ok := t.store.(*catalog.Table); ok && err == nil && samples != weights.Samples {
+	if _, ok := t.base.(*catalog.Table); ok && err == nil && samples != weights.Samples {
 		samples, err = samplesOf(ctx, t.ScanIDs) // as older files have it
 	}
 	if err == nil && samples != "" && samples != weights.Samples {
