@@ -172,15 +172,6 @@ func (s fakeStore) Close() error                { return nil }
 
 func (s fakeStore) ID(_ context.Context, row int64) (string, error) { return fmt.Sprint(row), nil }
 
-func (s fakeStore) ScanIDs(_ context.Context, visit func(row int64, id string) error) error {
-	for row := range s.t.rows {
-		if err := visit(row, fmt.Sprint(row)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (s fakeStore) Column(ctx context.Context, name string) (*rows.Column, error) {
 	return s.t.column(ctx, name)
 }

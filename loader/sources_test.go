@@ -341,15 +341,6 @@ type renamedStore struct {
 
 func (s renamedStore) ID(_ context.Context, row int64) (string, error) { return s.ids[row], nil }
 
-func (s renamedStore) ScanIDs(_ context.Context, visit func(row int64, id string) error) error {
-	for row, id := range s.ids {
-		if err := visit(int64(row), id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // TestWeightsAreOfTheirSamples: weights belong to row numbers, so rows in another order, or other
 // rows, are refused. Data that only moved are accepted.
 func TestWeightsAreOfTheirSamples(t *testing.T) {

@@ -247,19 +247,6 @@ func (d *arrays) Fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (d *arrays) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
-	for row := range d.Len() {
-		if row%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		id, _ := d.ID(ctx, row) // it is known
-		if err := visit(row, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (d *arrays) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
 	f := &d.fields[field]
 	if !f.raster.HasN() {

@@ -126,10 +126,6 @@ func (d *grouped) Kind(field int) catalog.Kind {
 
 func (d *grouped) ID(_ context.Context, row int64) (string, error) { return d.ids[row], nil }
 
-func (d *grouped) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
-	return d.paths.ScanKeys(ctx, visit)
-}
-
 func (d *grouped) Column(ctx context.Context, name string) (*Column, error) {
 	if named(d.fields, name) {
 		return d.paths.Column(ctx, name)

@@ -232,7 +232,7 @@ func TestSamplesNamedByIDs(t *testing.T) {
 		}
 	}
 	stop := errors.New("stop")
-	table.store = &stored{n: 5, err: stop}
+	table.base = &stored{n: 5, err: stop}
 	vector := tables.NewStrings([]string{"a"}, nil)
 	if _, err := s.named(t.Context(), tables.FromVectors([]string{"id"}, []*tables.Vector{vector})); !errors.Is(err,
 		stop) {
