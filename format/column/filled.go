@@ -2,6 +2,7 @@ package column
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -11,7 +12,10 @@ import (
 // empty string if path is set, has a null. A column of other values than strings and whole numbers is
 // fault.Unsupported.
 func Filled(pattern string, path bool, find func(name string) (*Column, error)) (*Column, error) {
-	names := Names(pattern)
+	names, what := Names(pattern), strconv.Quote(pattern)
+	if path {
+		what = "a path"
+	}
 	from := make([]*Column, len(names))
 	for i, name := range names {
 		var err error
@@ -20,7 +24,7 @@ func Filled(pattern string, path bool, find func(name string) (*Column, error)) 
 		}
 		if kind := from[i].Kind; kind != Text && kind != Int || from[i].Unit != 0 {
 			return nil, fault.New(fault.Unsupported, "column "+name,
-				"it must hold strings or whole numbers to be a part of a path, or of %q", pattern)
+				"it must hold strings or whole numbers to be a part of %s", what)
 		}
 	}
 	return Join(from, func(values []Value) Value {
