@@ -42,6 +42,7 @@ from shapes import IMAGERY, PEERS, SHAPES, Peer, Shape
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SCRIPT, SAMPLES = HERE / "peers.py", HERE / "samples.py"
+ARRAYS = "arrays"  # the shape that arrays.py measures
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chaski" / "peers"
 
 # Limits of time, in seconds. The row of a loader that hangs says so.
@@ -380,7 +381,9 @@ def parse(args: list[str] | None) -> argparse.Namespace:
     epilog = (
         "shapes (default: all; each takes about 15 minutes with all peers, 3 rounds and 10 s):\n"
     )
-    epilog += "".join(f"  {s.name:<19} {s}\n" for s in SHAPES) + "\npeers (default: all):\n"
+    epilog += "".join(f"  {s.name:<19} {s}\n" for s in SHAPES)
+    epilog += f"  {ARRAYS:<19} HDF5, NetCDF-4 and Zarr beside loops of one thread: arrays.md\n"
+    epilog += "\npeers (default: all):\n"
     epilog += "".join(f"  {p.name:<19} {p.about}\n" for p in PEERS)
     parser = argparse.ArgumentParser(
         description=__doc__, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -430,7 +433,11 @@ def complete(options: argparse.Namespace) -> None:
             raise WrongUsage(f"--{name} is {getattr(options, name)}: it must be 1 to {most}")
     if not (0 < options.seconds <= 3600 and math.isfinite(options.seconds)):
         raise WrongUsage(f"--seconds is {options.seconds}: it must be above 0 and at most 3600")
-    options.shapes = named("shapes", options.shapes, SHAPES)
+    shapes = list(filter(None, options.shapes.split(",")))
+    options.arrays = ARRAYS in shapes or not (shapes or options.quick)
+    only = shapes == [ARRAYS]
+    shapes = [name for name in shapes if name != ARRAYS]
+    options.shapes = [] if only else named("shapes", ",".join(shapes), SHAPES)
     options.peers = named("peers", options.peers, PEERS)
     if options.quick:
         options.shapes = [shape.small() for shape in options.shapes]
@@ -450,6 +457,25 @@ def complete(options: argparse.Namespace) -> None:
         options.output.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise WrongUsage(f"-o is {options.output}: {e.strerror}") from None
+
+
+def measure_arrays(options: argparse.Namespace) -> None:
+    """Runs arrays.py, and writes its table into the directory of the report."""
+    environment.say("arrays")
+    environ = {"CHASKI_BIN": options.engine, "PYTHONPATH": str(options.python_path)}
+    words = {"work": options.work / ARRAYS, "rounds": options.rounds, "seconds": options.seconds}
+    done = subprocess.run(
+        [options.pythons["main"].path, "-W", "ignore", str(ROOT / "bench" / "peers" / "arrays.py")]
+        + [f"--{name}={value}" for name, value in words.items()],
+        env=os.environ | environ,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode != 0:
+        raise Absent("failed", f"arrays.py ended with {done.returncode}")
+    (options.output / "arrays.md").write_text(done.stdout)
+    print(done.stdout)
 
 
 def main(args: list[str] | None = None) -> int:
@@ -474,10 +500,13 @@ def main(args: list[str] | None = None) -> int:
             result["shapes"].append(measure_shape(options, shape))
             result["machine"]["load_after"] = load_average()
             report.write(result, options.output)
+        if options.arrays:
+            measure_arrays(options)
     except (environment.NoEnvironment, WrongUsage, Absent, OSError) as e:
         environment.say(str(e))
         return 1
-    print(report.markdown(result), end="")
+    if options.shapes:
+        print(report.markdown(result), end="")
     return 0
 
 
