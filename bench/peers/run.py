@@ -459,6 +459,21 @@ def complete(options: argparse.Namespace) -> None:
         raise WrongUsage(f"-o is {options.output}: {e.strerror}") from None
 
 
+def measure(options: argparse.Namespace) -> None:
+    """Measures the peers on the shapes, one after the other, and writes the report after each."""
+    result: dict[str, Any] = {
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "settings": {k: getattr(options, k) for k in ("rounds", "seconds", "workers", "quick")},
+        "machine": machine(options),
+        "shapes": [],
+    }
+    for shape in options.shapes:
+        result["shapes"].append(measure_shape(options, shape))
+        result["machine"]["load_after"] = load_average()
+        report.write(result, options.output)
+    print(report.markdown(result), end="")
+
+
 def measure_arrays(options: argparse.Namespace) -> None:
     """Runs arrays.py, and writes its table into the directory of the report."""
     environment.say("arrays")
@@ -488,25 +503,15 @@ def main(args: list[str] | None = None) -> int:
             CACHE,
             (python or [""])[-1],
             (rumi1 or [""])[-1],
-            any(p.format == "rumi1" for p in options.peers),
+            bool(options.shapes) and any(p.format == "rumi1" for p in options.peers),
         )
-        result: dict[str, Any] = {
-            "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-            "settings": {k: getattr(options, k) for k in ("rounds", "seconds", "workers", "quick")},
-            "machine": machine(options),
-            "shapes": [],
-        }
-        for shape in options.shapes:
-            result["shapes"].append(measure_shape(options, shape))
-            result["machine"]["load_after"] = load_average()
-            report.write(result, options.output)
+        if options.shapes:
+            measure(options)
         if options.arrays:
             measure_arrays(options)
     except (environment.NoEnvironment, WrongUsage, Absent, OSError) as e:
         environment.say(str(e))
         return 1
-    if options.shapes:
-        print(report.markdown(result), end="")
     return 0
 
 
