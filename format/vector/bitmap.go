@@ -25,7 +25,7 @@ const (
 // bitmapText adds a mask that is a PNG, by where its upper left pixel lies.
 func bitmapText(ctx context.Context, l *labels, text string, more record, _ uint32) (coordForm, error) {
 	origin, err := appendNumbers(nil, textAt(more, "origin"))
-	if err == nil && len(origin) < 2 {
+	if err == nil && len(origin) != 2 && len(origin) != 4 { // LabelMe has the lower right pixel, too
 		err = fault.New(fault.Corrupt, "origin", "it has %d numbers", len(origin))
 	}
 	if err != nil {

@@ -127,6 +127,14 @@ func isOfNumber(char byte) bool {
 	return char >= '0' && char <= '9'
 }
 
+// expect reads a character.
+func (c *coordinateText) expect(char byte) {
+	if c.peek() != char {
+		c.fail("a string that is no number")
+	}
+	c.pos++
+}
+
 // number reads a number.
 func (c *coordinateText) number() float64 {
 	start := c.pos

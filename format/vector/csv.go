@@ -54,14 +54,18 @@ func (l *labels) columnsOf(head []string) (*header, error) {
 	f := *l.format
 	f.forms = slices.Clone(f.forms)
 	isThere := func(name string) (string, bool) { name, ok := lower[name]; return name, ok }
-	if column, _, _ := strings.Cut(f.shape, "/"); lower[column] == column { // the columns of shapes are in it
+	in, _, _ := strings.Cut(f.shape, "/") // the column with the coordinates of shapes
+	i := slices.IndexFunc(f.forms, func(form *form) bool {
+		return form.shapes == nil && form.all(isThere) || form.shapes != nil && lower[in] != ""
+	})
+	switch {
+	case i < 0:
+		return missing(`of a box, such as "xmin", "ymin", "xmax" and "ymax", nor of an outline or a mask of ` +
+			"runs: box says where they lie")
+	case f.forms[i].shapes != nil:
 		f.forms = slices.DeleteFunc(f.forms, func(form *form) bool { return form.shapes == nil })
-	} else {
-		i := slices.IndexFunc(f.forms, func(form *form) bool { return form.all(isThere) })
-		if i < 0 {
-			return missing(`of a box, such as "xmin", "ymin", "xmax" and "ymax", nor of an outline or a mask of ` +
-				"runs: box says where they lie")
-		}
+		h.also(in, lower[in])
+	default:
 		one := *f.forms[i]
 		one.places = slices.Clone(one.places)
 		for i := range one.places {

@@ -223,6 +223,14 @@ func (f *form) all(of record) bool {
 	return true
 }
 
+// any reports whether an object has coordinates at a place of a form.
+func (f *form) any(of record) bool {
+	return slices.ContainsFunc(f.places, func(p place) bool {
+		text := textAt(of, p.name)
+		return text != "" && text != "[]" && text != "null"
+	})
+}
+
 // names returns the places of a form.
 func (f *form) names() (names []string) {
 	for _, p := range f.places {

@@ -69,7 +69,7 @@ var nothing = &form{kind: &shapeKind{}}
 func (l *labels) choose(of record) (*form, error) {
 	f := l.format
 	name := ""
-	if f.shape != "" {
+	if f.shape != "" && textAt(of, f.shape) != "null" {
 		name = unquoted(textAt(of, f.shape))
 	}
 	shape := strings.TrimSuffix(name, "labels") // of Label Studio
@@ -96,6 +96,8 @@ func (l *labels) choose(of record) (*form, error) {
 		l.leaveOut(name)
 	case f.lacks != "":
 		return nil, fault.New(fault.Unsupported, "object", "%s", f.lacks)
+	case shape != "" && slices.ContainsFunc(f.forms, func(form *form) bool { return others(form) && form.any(of) }):
+		return nil, fault.New(fault.Corrupt, "object", "a %s without all of its coordinates", fault.Short(name))
 	case !l.table: // a line without coordinates is of an image without shapes
 		l.leaveOut("an object without coordinates")
 	}

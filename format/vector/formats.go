@@ -162,11 +162,12 @@ var csvFormat = format{
 		entry("x y w h", "x y width height"),
 		entry("x y w h", "x y w h"),
 		entry("wkt", "polygonwkt_pix"), // SpaceNet
+	}, append(viaForms("region_shape_attributes"),
 		entry("runs", "encodedpixels"), // Kaggle
 		entry("runs", "rle_mask"),
 		entry("runs", "rle"),
 		entry("runs", "encoding"),
-	}, viaForms("region_shape_attributes")...),
+	)...),
 	image: [3]string{"image_path img_path image file_name filename file path image_name img image_id imageid",
 		"image_width img_width width", "image_height img_height height"},
 }

@@ -83,6 +83,15 @@ func (h *header) name(names []string) {
 	}
 }
 
+// also gives a column one more name.
+func (h *header) also(name, column string) {
+	if at, ok := h.at[column]; ok {
+		h.at[name] = at
+	} else {
+		h.made[name] = h.made[column]
+	}
+}
+
 // find returns the number of a column by its name or, without such a name, by its number; rest reports whether the
 // column has the rest of the line.
 func (h *header) find(name string) (i int, rest, ok bool) {

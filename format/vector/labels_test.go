@@ -220,6 +220,74 @@ func TestLabelColumns(t *testing.T) {
 	}
 }
 
+// TestMembersOfOtherFormats promises that a file is read as without members that the formats of others have, whatever
+// their values are.
+func TestMembersOfOtherFormats(t *testing.T) {
+	texts := map[string]string{"features": texts}
+	for _, name := range []string{"coco", "labelme", "supervisely", "via", "via1"} {
+		texts[name] = labelTexts[name]
+	}
+	for name, text := range texts {
+		want := drawn(t, text, Options{OneImage: true})
+		for _, member := range []string{"metadata", "size", "imagePath", "info"} {
+			if strings.Contains(text, `"`+member+`": `) {
+				continue
+			}
+			for _, value := range []string{`"[1"`, `"{"`, `"x"`, "7", "null", "true", "[3, [4]]", `{"width": "x"}`,
+				`{"xy": 1}`} {
+				first := strings.Replace(text, "{", fmt.Sprintf(`{"%s": %s, `, member, value), 1)
+				if got := drawn(t, first, Options{OneImage: true}); got != want {
+					t.Errorf("%s with %s %s: %s, want %s", name, member, value, got, want)
+				}
+			}
+		}
+	}
+}
+
+// drawn returns the shapes of a file, or why it is not read, as a text.
+func drawn(t *testing.T, text string, o Options) string {
+	t.Helper()
+	layer, err := openLabel(t, text, o)
+	if err != nil {
+		return err.Error()
+	}
+	var shapes []orb.Geometry
+	for row := range layer.Len() {
+		shape, err := layer.Shape(t.Context(), uint32(row))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shapes = append(shapes, shape)
+	}
+	return fmt.Sprint(shapes)
+}
+
+// TestFormsOfShapes promises the outlines of shapes that other files than labelTexts have, by hand.
+func TestFormsOfShapes(t *testing.T) {
+	via := func(head, line string) string {
+		return head + "\n" + line + `,"{""name"":""rect"",""x"":1,""y"":2,""width"":4,""height"":7}","{}"`
+	}
+	const box, outline = "[[[[1 2] [5 2] [5 9] [1 9] [1 2]]]]", "[[[[1 2] [5 2] [5 9] [1 2]]]]"
+	for _, c := range []struct {
+		text, want string
+		box        map[string]string
+	}{
+		{`{"shapes": [{"points": [[1, 2], [5, 2], [5, 9]], "shape_type": null}]}`, outline, nil},
+		{`{"shapes": [{"points": [[1, 2], [5, 2], [5, 9]], "shape_type": "line"}]}`, "[<nil>]", nil},
+		{via("Filename,Region_Shape_Attributes,Region_Attributes", "a.jpg"), box, nil},
+		{via("x,y,w,h,region_shape_attributes,region_attributes", "1,2,4,7"), box, nil},
+		{via("x,y,w,h,region_shape_attributes,region_attributes", "0,0,4,7"), "[[[[0 0] [4 0] [4 7] [0 7] [0 0]]]]", nil},
+		{via("rle,region_shape_attributes,region_attributes", "1 2"), box, nil},
+		{"filename,region_shape_attributes\na.jpg,\"{\"\"name\"\":null}\"", "[<nil>]", nil},
+		{`{"a": [{"p": [["1", 2], ["5", "2.0"], [5, 9]]}]}`, outline, map[string]string{"outline": "a/p"}},
+		{`{"a": [{"p": ["1", "2", 5, "2", 5, 9]}]}`, outline, map[string]string{"outline": "a/p"}},
+	} {
+		if got := drawn(t, c.text, Options{OneImage: true, Box: c.box}); got != c.want {
+			t.Errorf("%s: %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
 // TestMasksOfRuns draws random masks that are stored as runs, in both ways that COCO has, and compares the pixels.
 func TestMasksOfRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
@@ -323,6 +391,16 @@ func TestLabelsThatAreWrong(t *testing.T) {
 		{`{"objects": [{"bitmap": {"origin": [0, 0], "data": "` + hugeMask + `"}}]}`, fault.Corrupt,
 			"268435456 pixels"},
 		{`{"shapes": [{}], "features": []}`, fault.Unsupported, "no points"},
+		{annotation(`"segmentation": {"size": [2, 2]}`), fault.Corrupt, "size and counts"},
+		{annotation(`"segmentation": [["x", 2, 3, 4, 5, 6]]`), fault.Corrupt, "no list of numbers"},
+		{annotation(`"segmentation": [["1, 2, 3, 4, 5, 6]]`), fault.Corrupt, "JSON"},
+		{`{"objects": [{"bitmap": {"origin": [0, 0, 0], "data": "` + packedMask + `"}}]}`, fault.Corrupt, "3 numbers"},
+		{`{"x": {"filename": "a", "file_attributes": {}, "regions": [{"shape_attributes": {"name": "circle", "cx": 1}}]}}`,
+			fault.Corrupt, "a circle without all"},
+		{`{"x": {"filename": "a", "file_attributes": {}, "regions": [{"shape_attributes": {"name": "polygon", ` +
+			`"all_points_x": [1, 2, 3], "all_points_y": []}}]}}`, fault.Corrupt, "3 x and 0 y"},
+		{`[{"annotations": [{"result": [{"type": "rectanglelabels", "original_width": 9, "original_height": 9, ` +
+			`"value": {"x": 1, "y": 2, "height": 3}}]}]}]`, fault.Corrupt, "a rectanglelabels without all"},
 		{`{"annotations": [{"x": "` + strings.Repeat("x", 17<<20) + `"}]}`, fault.Limit, "over 4194304 bytes"},
 	} {
 		_, err := openLabel(t, c.text, Options{OneImage: true, Class: true})

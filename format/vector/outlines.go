@@ -43,7 +43,15 @@ func (l *labels) outlines(text string) (coordForm, error) {
 func (l *labels) lists(text string) (list []float64, depth int, pairs bool, err error) {
 	c := coordinateText{text: []byte(text)}
 	list, ends, flat := l.scratch.numbers[:0], l.scratch.ends[:0], false
-	number := func() { list = append(list, c.number()) }
+	number := func() {
+		quoted := c.text[c.pos] == '"' // a number in a string
+		if quoted {
+			c.pos++
+		}
+		if list = append(list, c.number()); quoted {
+			c.expect('"')
+		}
+	}
 	c.items(func() {
 		if start := len(list); c.peek() == '[' {
 			c.items(number)
@@ -67,7 +75,7 @@ func (l *labels) mask(text json.RawMessage, image uint32) (coordForm, error) {
 		Size   []int64         `json:"size"`
 		Counts json.RawMessage `json:"counts"`
 	}
-	if err := json.Unmarshal(text, &mask); err != nil || len(mask.Size) != 2 {
+	if err := json.Unmarshal(text, &mask); err != nil || len(mask.Size) != 2 || mask.Counts == nil {
 		return noForm, fault.New(fault.Corrupt, "segmentation", "a mask of runs has size and counts")
 	}
 	const side = 1 << 24 // each sum of runs is exact as a float64

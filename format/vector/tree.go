@@ -139,7 +139,9 @@ func (t *tree) placeBox() {
 // use sets the format of a file, whose members show it. The first one counts.
 func (t *tree) use(f *format) {
 	if t.format.name == "" {
-		t.format = f
+		if t.format = f; f.many {
+			t.out = nil // members around the objects of a file of one image
+		}
 		t.placeFormat()
 	}
 }
@@ -501,8 +503,13 @@ func (t *tree) leads() bool {
 			return true
 		}
 	}
+	return t.leadsToObjects()
+}
+
+// leadsToObjects reports whether objects may be in the element.
+func (t *tree) leadsToObjects() bool {
 	return !t.within() && slices.ContainsFunc(t.objects, func(to []string) bool {
-		return len(to) >= len(path) && follows(path, to)
+		return len(to) >= len(t.path) && follows(t.path, to)
 	})
 }
 
@@ -571,9 +578,10 @@ func (t *tree) below(ctx context.Context, d *json.Decoder, key string) (err erro
 }
 
 // quoted reads the value in a string where objects must stand: it holds JSON, as cells of Parquet do that were made by
-// json.dumps. null stands for no object, and so do other values where Options.Box says what objects are.
+// json.dumps. null stands for no object, and so do other values where Options.Box says what objects are. Members around
+// objects that a format has, such as the size of the image, may be anything else in a file of another format.
 func (t *tree) quoted(ctx context.Context, d *json.Decoder, token json.Token) error {
-	if token == nil {
+	if token == nil || t.form == nil && !t.within() && !t.leadsToObjects() {
 		return nil
 	}
 	if text, _ := token.(string); strings.TrimLeft(text, " \t\r\n[{") != text { // perhaps
