@@ -58,15 +58,34 @@ func textKind(roles string, add func(l *labels, text string, more record, image 
 	}}
 }
 
-// shapeKinds are all kinds but outlines of vertices x1 y1 x2 y2 x3 y3 …: see verticesOf. Angles are clockwise, as
-// pictures are seen.
+// shapeKinds are the kinds that Options.Box may have, but outlines of vertices x1 y1 x2 y2 x3 y3 …: see verticesOf.
+// Angles are clockwise, as pictures are seen.
 var shapeKinds = []shapeKind{
 	numberKind("x0 y0 x1 y1", addCorners),
 	numberKind("x1 y1 x2 y2", addCorners),
+	numberKind("x y w h", addSized),
+	numberKind("cx cy w h", func(l *labels, v []float64) (coordForm, error) {
+		return l.box(v[0]-v[2]/2, v[1]-v[3]/2, v[0]+v[2]/2, v[1]+v[3]/2), nil
+	}),
+	outlineKind("cx cy w h angle", func(v []float64) []float64 { return rotated(v[0], v[1], v[2], v[3], v[4]) }),
+	outlineKind("cx cy w h degrees", func(v []float64) []float64 {
+		return rotated(v[0], v[1], v[2], v[3], radians(v[4]))
+	}),
+	numberKind("x y", func(l *labels, v []float64) (coordForm, error) {
+		l.coords = append(l.coords, v...)
+		return pointForm, nil
+	}),
+	textKind("outline", (*labels).outlineText),
+	textKind("outline holes", (*labels).outlineText),
+	textKind("runs", (*labels).runsText),
+	textKind("wkt", func(l *labels, text string, _ record, _ uint32) (coordForm, error) { return l.wkt(text, true) }),
+}
+
+// ownKinds are kinds of named formats alone.
+var ownKinds = []shapeKind{
 	numberKind("xa ya xb yb", func(l *labels, v []float64) (coordForm, error) { // any two corners across
 		return l.box(min(v[0], v[2]), min(v[1], v[3]), max(v[0], v[2]), max(v[1], v[3])), nil
 	}),
-	numberKind("x y w h", addSized),
 	numberKind("x y w h degrees", func(l *labels, v []float64) (coordForm, error) { // turned around the first corner
 		if v[4] == 0 {
 			return addSized(l, v)
@@ -74,13 +93,6 @@ var shapeKinds = []shapeKind{
 		w, h := v[2], v[3]
 		corners := [][2]float64{{0, 0}, {w, 0}, {w, h}, {0, h}}
 		return polygonForm, l.polygon(turned(v[0], v[1], radians(v[4]), corners)...)
-	}),
-	numberKind("cx cy w h", func(l *labels, v []float64) (coordForm, error) {
-		return l.box(v[0]-v[2]/2, v[1]-v[3]/2, v[0]+v[2]/2, v[1]+v[3]/2), nil
-	}),
-	outlineKind("cx cy w h angle", func(v []float64) []float64 { return rotated(v[0], v[1], v[2], v[3], v[4]) }),
-	outlineKind("cx cy w h degrees", func(v []float64) []float64 {
-		return rotated(v[0], v[1], v[2], v[3], radians(v[4]))
 	}),
 	outlineKind("cx cy r", func(v []float64) []float64 { return ellipse(v[0], v[1], v[2], v[2], 0) }),
 	outlineKind("cx cy x y", func(v []float64) []float64 { // the middle, and a point of the edge
@@ -91,15 +103,7 @@ var shapeKinds = []shapeKind{
 	outlineKind("cx cy rx ry degrees", func(v []float64) []float64 {
 		return ellipse(v[0], v[1], v[2], v[3], radians(v[4]))
 	}),
-	numberKind("x y", func(l *labels, v []float64) (coordForm, error) {
-		l.coords = append(l.coords, v...)
-		return pointForm, nil
-	}),
-	textKind("outline", (*labels).outlineText),
-	textKind("outline holes", (*labels).outlineText),
 	textKind("xs ys", (*labels).apartText),
-	textKind("runs", (*labels).runsText),
-	textKind("wkt", func(l *labels, text string, _ record, _ uint32) (coordForm, error) { return l.wkt(text, true) }),
 	textKind("outer", func(l *labels, text string, _ record, _ uint32) (coordForm, error) { // as masks of xView2 are
 		return l.wkt(text, false)
 	}),
@@ -140,8 +144,9 @@ func verticesOf(n int) *shapeKind {
 	return &out
 }
 
-// newForm returns the form that places have by what lies there: "x y w h", or each of these alone.
-func newForm(box map[string]string) (*form, error) {
+// newForm returns the form that places have by what lies there: "x y w h", or each of these alone. It is
+// of one of shapeKinds or more.
+func newForm(box map[string]string, more ...shapeKind) (*form, error) {
 	var roles []string
 	keys := slices.Sorted(maps.Keys(box))
 	for _, key := range keys {
@@ -150,8 +155,9 @@ func newForm(box map[string]string) (*form, error) {
 	made := &form{}
 	sorted := slices.Sorted(slices.Values(roles))
 	is := func(kind *shapeKind) bool { return slices.Equal(slices.Sorted(slices.Values(kind.roles)), sorted) }
-	if i := slices.IndexFunc(shapeKinds, func(k shapeKind) bool { return is(&k) }); i >= 0 {
-		made.kind = &shapeKinds[i]
+	kinds := slices.Concat(shapeKinds, more)
+	if i := slices.IndexFunc(kinds, func(k shapeKind) bool { return is(&k) }); i >= 0 {
+		made.kind = &kinds[i]
 	} else if kind := verticesOf(min(len(roles), 2*maxVertices) / 2); len(roles) >= 6 && is(kind) {
 		made.kind = kind
 	} else {
@@ -192,7 +198,7 @@ func entry(roles, places string, shapes ...string) *form {
 			box[name] = at[i]
 		}
 	}
-	made, err := newForm(box)
+	made, err := newForm(box, ownKinds...)
 	if err != nil {
 		panic(err) // a fault of formats.go
 	}

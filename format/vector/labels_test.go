@@ -286,6 +286,12 @@ func TestFormsOfShapes(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.text, got, c.want)
 		}
 	}
+	for _, roles := range []string{"cx cy r", "cx cy x y", "xa ya xb yb", "x y w h degrees", "xs ys", "brush", "outer"} {
+		got := drawn(t, `{"a": [{"p": [1, 2, 3, 4]}]}`, Options{OneImage: true, Box: map[string]string{roles: "a/p"}})
+		if !strings.Contains(got, formsAre) {
+			t.Errorf("%s, which no box has: %s", roles, got)
+		}
+	}
 }
 
 // TestMasksOfRuns draws random masks that are stored as runs, in both ways that COCO has, and compares the pixels.
