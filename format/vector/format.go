@@ -94,10 +94,10 @@ func (l *labels) choose(of record) (*form, error) {
 		return outline, nil
 	case shape != "" && !slices.ContainsFunc(f.forms, others) && (f.lacks == "" || slices.ContainsFunc(f.forms, begun)):
 		l.leaveOut(name)
+	case shape != "" && slices.ContainsFunc(f.forms, func(form *form) bool { return others(form) && form.any(of) }):
+		return nil, fault.New(fault.Corrupt, "object", "%q has too few coordinates, or too many", fault.Short(name))
 	case f.lacks != "":
 		return nil, fault.New(fault.Unsupported, "object", "%s", f.lacks)
-	case shape != "" && slices.ContainsFunc(f.forms, func(form *form) bool { return others(form) && form.any(of) }):
-		return nil, fault.New(fault.Corrupt, "object", "a %s without all of its coordinates", fault.Short(name))
 	case !l.table: // a line without coordinates is of an image without shapes
 		l.leaveOut("an object without coordinates")
 	}

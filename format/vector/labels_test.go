@@ -402,11 +402,14 @@ func TestLabelsThatAreWrong(t *testing.T) {
 		{annotation(`"segmentation": [["1, 2, 3, 4, 5, 6]]`), fault.Corrupt, "JSON"},
 		{`{"objects": [{"bitmap": {"origin": [0, 0, 0], "data": "` + packedMask + `"}}]}`, fault.Corrupt, "3 numbers"},
 		{`{"x": {"filename": "a", "file_attributes": {}, "regions": [{"shape_attributes": {"name": "circle", "cx": 1}}]}}`,
-			fault.Corrupt, "a circle without all"},
+			fault.Corrupt, `"circle" has too few`},
 		{`{"x": {"filename": "a", "file_attributes": {}, "regions": [{"shape_attributes": {"name": "polygon", ` +
 			`"all_points_x": [1, 2, 3], "all_points_y": []}}]}}`, fault.Corrupt, "3 x and 0 y"},
 		{`[{"annotations": [{"result": [{"type": "rectanglelabels", "original_width": 9, "original_height": 9, ` +
-			`"value": {"x": 1, "y": 2, "height": 3}}]}]}]`, fault.Corrupt, "a rectanglelabels without all"},
+			`"value": {"x": 1, "y": 2, "height": 3}}]}]}]`, fault.Corrupt, `"rectanglelabels" has too few`},
+		{`{"shapes": [{"points": [[1, 2], [3, 4], [5, 6]], "shape_type": "circle"}]}`, fault.Corrupt, "or too many"},
+		{`{"shapes": [{"points": [[1, 2], [3, 4]], "shape_type": "mask", "mask": null}]}`, fault.Corrupt, "too few"},
+		{`{"size": ` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, fault.Limit, "in each other"},
 		{`{"annotations": [{"x": "` + strings.Repeat("x", 17<<20) + `"}]}`, fault.Limit, "over 4194304 bytes"},
 	} {
 		_, err := openLabel(t, c.text, Options{OneImage: true, Class: true})

@@ -29,6 +29,7 @@ type tree struct {
 	member func(ctx context.Context, d *json.Decoder, key string) error
 	text   *textguard.Parts // of JSON, or nil
 	path   []string
+	depth  int    // of the value of JSON that is read
 	inside int    // how deep the object lies in whose elements the path is; -1: in none
 	image  uint32 // of objects
 
@@ -65,6 +66,9 @@ type spot struct {
 	text []byte
 	key  int // the spot is the name of the element around the object that is so deep in its path, from 1; 0: no name
 }
+
+// maxLevels bounds lists and objects of JSON in each other, as encoding/json does.
+const maxLevels = 10_000
 
 // anyMember stands in a path for a member of any name, and as a place for its name.
 const anyMember = "*"
@@ -515,6 +519,10 @@ func (t *tree) leadsToObjects() bool {
 
 // behind reads the rest of a value of JSON, whose first token was read.
 func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) error {
+	if t.depth++; t.depth > maxLevels {
+		return fault.At(fault.Limit, "JSON", d.InputOffset(), "over %d lists and objects in each other", maxLevels)
+	}
+	defer func() { t.depth-- }()
 	switch token {
 	case json.Delim('{'):
 		if err := t.begin(nil); err != nil {
