@@ -276,7 +276,8 @@ func TestFormsOfShapes(t *testing.T) {
 		{`{"shapes": [{"points": [[1, 2], [5, 2], [5, 9]], "shape_type": "line"}]}`, "[<nil>]", nil},
 		{via("Filename,Region_Shape_Attributes,Region_Attributes", "a.jpg"), box, nil},
 		{via("x,y,w,h,region_shape_attributes,region_attributes", "1,2,4,7"), box, nil},
-		{via("x,y,w,h,region_shape_attributes,region_attributes", "0,0,4,7"), "[[[[0 0] [4 0] [4 7] [0 7] [0 0]]]]", nil},
+		{via("x,y,w,h,region_shape_attributes,region_attributes", "0,0,4,7"),
+			"[[[[0 0] [4 0] [4 7] [0 7] [0 0]]]]", nil},
 		{via("rle,region_shape_attributes,region_attributes", "1 2"), box, nil},
 		{"filename,region_shape_attributes\na.jpg,\"{\"\"name\"\":null}\"", "[<nil>]", nil},
 		{`{"a": [{"p": [["1", 2], ["5", "2.0"], [5, 9]]}]}`, outline, map[string]string{"outline": "a/p"}},
@@ -286,7 +287,8 @@ func TestFormsOfShapes(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.text, got, c.want)
 		}
 	}
-	for _, roles := range []string{"cx cy r", "cx cy x y", "xa ya xb yb", "x y w h degrees", "xs ys", "brush", "outer"} {
+	for _, roles := range []string{"cx cy r", "cx cy x y", "xa ya xb yb", "x y w h degrees", "xs ys", "brush",
+		"outer"} {
 		got := drawn(t, `{"a": [{"p": [1, 2, 3, 4]}]}`, Options{OneImage: true, Box: map[string]string{roles: "a/p"}})
 		if !strings.Contains(got, formsAre) {
 			t.Errorf("%s, which no box has: %s", roles, got)
@@ -401,8 +403,8 @@ func TestLabelsThatAreWrong(t *testing.T) {
 		{annotation(`"segmentation": [["x", 2, 3, 4, 5, 6]]`), fault.Corrupt, "no list of numbers"},
 		{annotation(`"segmentation": [["1, 2, 3, 4, 5, 6]]`), fault.Corrupt, "JSON"},
 		{`{"objects": [{"bitmap": {"origin": [0, 0, 0], "data": "` + packedMask + `"}}]}`, fault.Corrupt, "3 numbers"},
-		{`{"x": {"filename": "a", "file_attributes": {}, "regions": [{"shape_attributes": {"name": "circle", "cx": 1}}]}}`,
-			fault.Corrupt, `"circle" has too few`},
+		{`{"x": {"filename": "a", "file_attributes": {}, "regions": [{"shape_attributes": {"name": "circle", ` +
+			`"cx": 1}}]}}`, fault.Corrupt, `"circle" has too few`},
 		{`{"x": {"filename": "a", "file_attributes": {}, "regions": [{"shape_attributes": {"name": "polygon", ` +
 			`"all_points_x": [1, 2, 3], "all_points_y": []}}]}}`, fault.Corrupt, "3 x and 0 y"},
 		{`[{"annotations": [{"result": [{"type": "rectanglelabels", "original_width": 9, "original_height": 9, ` +
