@@ -170,16 +170,23 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, in element) 
 	out := &Vector{typ: Type{Kind: List, Elem: &typ}, n: n, nulls: a.nulls(repeated, def, n, in)}
 	for _, leaf := range leaves(repeated, nil) {
 		stream, offs, count := a.streams[leaf], make([]uint32, 0, n+1), uint32(0)
+		begun, wrong := false, false // an element follows one of its list
 		for i := range stream.n {
 			if stream.has(i, in) {
 				offs = append(offs, count)
 			}
-			if stream.has(i, inside) {
+			has := stream.has(i, inside)
+			if rep := stream.repAt(i); rep < inside.rep {
+				begun = has
+			} else if rep == inside.rep {
+				wrong = wrong || !begun || !has
+			}
+			if has {
 				count++
 			}
 		}
 		offs = append(offs, count)
-		if len(offs) != n+1 || offs[0] != 0 || out.offs != nil && !slices.Equal(out.offs, offs) {
+		if wrong || len(offs) != n+1 || offs[0] != 0 || out.offs != nil && !slices.Equal(out.offs, offs) {
 			return a.fail(fault.New(fault.Corrupt, "column "+repeated.Name, "the levels of its parts disagree"))
 		}
 		out.offs = offs
