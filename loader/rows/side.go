@@ -345,7 +345,9 @@ func (s *side) group(keys []string) {
 
 // keys reads the keys of the table, whose numbers are its rows; "" for null.
 func (s *side) keys(ctx context.Context) (keys []string, err error) {
-	found, err := s.table.named(ctx, s.Column)
+	// Arrays have no numbers of rows: a wrong name must not become them.
+	own := func(name string) (*Column, error) { return s.table.Column(ctx, name) }
+	found, err := filled(s.Column, own)
 	if err != nil {
 		return nil, err
 	}

@@ -616,3 +616,25 @@ def test_tables_that_are_not_read_say_the_way(data, tmp_path) -> None:
         chaski.SpecError, match=r"is neither a table .*: an Excel file is not read: .*read_"
     ):
         batch(data / "images", tables={tmp_path / "labels.xlsx": "name"})
+
+
+@pytest.mark.parametrize("key", ["row", "{row}"])
+def test_no_rows_of_arrays(tmp_path, key) -> None:
+    """The arrays of a file have no numbers of rows to join by: row is a wrong name."""
+    h5py = pytest.importorskip("h5py", reason="writes arrays")
+    images = tmp_path / "images"
+    images.mkdir()
+    for k in range(3):
+        rasters.write(images / f"{k}.tif", np.full((1, 4, 4), k, np.uint8))
+    with h5py.File(tmp_path / "labels.h5", "w") as f:
+        f["id"], f["y"] = np.array([2, 0, 1]), np.arange(3)
+    fields = {"image": chaski.Field(), "y": "y"}
+
+    def load(column: str) -> chaski.Loader:
+        table = {tmp_path / "labels.h5": {column: "name"}}
+        return chaski.load(images, batch_size=3, shuffle=False, fields=fields, tables=table)
+
+    with pytest.raises(chaski.NotFoundError, match="column row.*there are id, y"):
+        load(key)
+    with load("id") as loader:
+        assert next(iter(loader))["y"].tolist() == [1, 2, 0]
