@@ -70,9 +70,9 @@ type Options struct {
 	// DefaultTimeout.
 	Timeout time.Duration
 	// Patience is for how long all servers may refuse, be silent, or not be there, before a run ends. It counts from
-	// the first failure after the last answer on, while batches are waited for: time for which this process was stopped
-	// is not part of it. What waiting does not change, such as a token that no server takes, ends a run once every
-	// server has said so. Open asks each server once. Negative: none. Default DefaultPatience.
+	// the first failure after the last answer on, while batches are waited for: a process that was stopped has all of
+	// it left. What waiting does not change, such as a token that no server takes, ends a run once every server has
+	// said so. Open asks each server once. Negative: none. Default DefaultPatience.
 	Patience time.Duration
 	// Backoff is how long a server rests that failed; it doubles up to a hundredfold while the server gives nothing.
 	// Default DefaultBackoff.

@@ -54,7 +54,9 @@ const (
 
 // hasForm reports whether values of a column are stored in another form than the default of their kind: Parquet then
 // needs encodedSchema beside its own.
-func hasForm(c tables.Column) bool { return c.Type.Any(func(t tables.Type) bool { return t.Form != nil }) }
+func hasForm(c tables.Column) bool {
+	return c.Type.Any(func(t tables.Type) bool { return t.Form != nil })
+}
 
 // encodedSchema returns the schema of columns as a Parquet file has it under tables.ArrowKey: a message of the Arrow
 // IPC format, metadata version 5 (https://arrow.apache.org/docs/format/Columnar.html). meta is the key-value metadata
