@@ -536,9 +536,10 @@ func (l *labels) outlineText(text string, more record, image uint32) (form coord
 		form, err = l.mask(json.RawMessage(text), image)
 	case strings.HasPrefix(text, "[") && namedPoints.MatchString(text):
 		var points []struct{ X, Y json.Number }
-		if err = json.Unmarshal([]byte(text), &points); err == nil {
-			form, err = polygonForm, l.namedPoints(points)
+		if wrong := json.Unmarshal([]byte(text), &points); wrong != nil {
+			return noForm, fault.New(fault.Corrupt, "outline", "%v", wrong)
 		}
+		form, err = polygonForm, l.namedPoints(points)
 	case strings.HasPrefix(text, "["):
 		form, err = l.outlines(text)
 	default:
