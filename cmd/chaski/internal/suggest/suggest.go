@@ -323,9 +323,6 @@ func (s *search) readTables() {
 			word = ""
 		}
 		for _, t := range s.readTable(name) {
-			if len(t.cols) == 0 || len(t.rows) == 0 {
-				continue
-			}
 			alike := path.Dir(name) + "/*" + path.Ext(name)
 			if word != "" {
 				t.path, _ = marked(t.path)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -70,7 +71,7 @@ func TestTablesOfJSON(t *testing.T) {
 		{map[string]any{"dam": []any{"a", "b"}, "zoo": []any{"c"}}, "x.json::{class}", 3},
 		{map[string]any{"a": map[string]any{"y": 1.}, "b": map[string]any{"y": 2.}}, "x.json", 2},
 	} {
-		found := jsonTables("x.json", c.value)
+		found := new(prober).jsonTables("x.json", c.value)
 		if len(found) != 1 || found[0].path != c.path || len(found[0].rows) != c.rows {
 			t.Errorf("%v has the tables %v", c.value, found)
 		}
@@ -98,5 +99,24 @@ func TestBeginningOfJSON(t *testing.T) {
 	deep := beginning{Decoder: json.NewDecoder(strings.NewReader(strings.Repeat("[", 2*maxDepth))), left: 100}
 	if _, err := deep.value(0); fault.KindOf(err) != fault.Limit {
 		t.Errorf("lists that nest too deep: %v", err)
+	}
+}
+
+// TestSparseTables: objects that have no names in common take no more cells than are kept, however many there are.
+func TestSparseTables(t *testing.T) {
+	var p prober
+	objects := make([]any, 20_000)
+	for i := range objects {
+		objects[i] = map[string]any{strconv.Itoa(i): 1.}
+	}
+	for range 5 {
+		for _, found := range p.jsonTables("x.json", objects) {
+			if cells := len(found.rows) * len(found.cols); cells > maxValuesKept || len(found.cols) > maxColumns {
+				t.Errorf("%d rows of %d columns", len(found.rows), len(found.cols))
+			}
+		}
+	}
+	if p.values > maxValuesKept || p.room(1) < 0 {
+		t.Errorf("%d values are kept, over %d", p.values, maxValuesKept)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/magic"
+	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
 const (
@@ -27,6 +28,7 @@ const (
 	maxJSONValues = 1 << 19
 	maxValuesKept = 1 << 21
 	maxDepth      = 1000 // of JSON
+	maxColumns    = 1000 // of a table in JSON, as format/tables/text has them
 )
 
 var (
@@ -75,7 +77,7 @@ func numeric(values []string) bool {
 	return !slices.ContainsFunc(values, func(v string) bool { return strings.ContainsFunc(v, other) })
 }
 
-// readTable reads the tables of a file: of JSON each member that is one.
+// readTable reads the tables of a file that have values: of JSON each member that is one.
 func (p *prober) readTable(rel string) []*table {
 	as := rel
 	switch magic.Named(rel).Class {
@@ -85,16 +87,12 @@ func (p *prober) readTable(rel string) []*table {
 			return nil
 		}
 		defer file.Close()
-		begun := beginning{Decoder: json.NewDecoder(file), left: min(maxJSONValues, maxValuesKept-p.values)}
+		begun := beginning{Decoder: json.NewDecoder(file), left: min(maxJSONValues, p.room(1))}
 		value, err := begun.value(0)
 		if _, after := begun.Token(); err != nil || after != io.EOF {
 			return nil
 		}
-		found := jsonTables(rel, value)
-		for _, t := range found {
-			p.values += len(t.rows) * len(t.cols)
-		}
-		return found
+		return slices.DeleteFunc(p.jsonTables(rel, value), (*table).empty)
 	case magic.CSV:
 	default:
 		as = "list.txt"
@@ -105,10 +103,10 @@ func (p *prober) readTable(rel string) []*table {
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	read, err := texts.Read(p.ctx, file, as, func(string) texts.Want { return texts.Written })
-	if err != nil || read.Len() == 0 {
+	if err != nil {
 		return nil
 	}
-	rows := min(read.Len(), maxRows, (maxValuesKept-p.values)/max(len(read.Columns()), 1))
+	rows := min(read.Len(), maxRows, p.room(len(read.Columns())))
 	t := &table{path: rel, lists: map[string]bool{}, rows: make([][]string, rows)}
 	p.values += rows * len(read.Columns())
 	for i, c := range read.Columns() {
@@ -123,8 +121,14 @@ func (p *prober) readTable(rel string) []*table {
 			t.rows[k] = append(t.rows[k], short(text))
 		}
 	}
-	return []*table{t}
+	return slices.DeleteFunc([]*table{t}, (*table).empty)
 }
+
+// empty reports whether a table has no values, or none that are kept.
+func (t *table) empty() bool { return len(t.cols) == 0 || len(t.rows) == 0 }
+
+// room returns how many rows of so many columns are kept yet.
+func (p *prober) room(columns int) int { return max(maxValuesKept-p.values, 0) / max(columns, 1) }
 
 // beginning reads the first values of JSON.
 type beginning struct {
@@ -144,31 +148,25 @@ func (b *beginning) value(depth int) (any, error) {
 		if depth == maxDepth {
 			return nil, fault.New(fault.Limit, "JSON", "values nest over %d deep", maxDepth)
 		}
-		object, list := map[string]any{}, []any{}
-		for err == nil && b.More() {
-			var name any
-			if v == '{' {
-				if name, err = b.Token(); err != nil {
-					break
-				}
+		next := func(keep func(any)) error {
+			enough := b.left <= 0
+			value, err := b.value(depth + 1)
+			if err == nil && !enough {
+				keep(value)
 			}
-			keep := b.left > 0
-			var value any
-			if value, err = b.value(depth + 1); !keep || err != nil {
-				continue
-			}
-			if v == '{' {
-				object[short(name.(string))] = value // the grammar has strings there
-			} else {
-				list = append(list, value)
-			}
-		}
-		if err == nil {
-			_, err = b.Token()
+			return err
 		}
 		if v == '{' {
+			object := map[string]any{}
+			err = textguard.EachMember(b.Decoder, func(name string) error {
+				return next(func(value any) { object[short(name)] = value })
+			})
 			return object, err
 		}
+		list := []any{}
+		err = textguard.EachElement(b.Decoder, func() error {
+			return next(func(value any) { list = append(list, value) })
+		})
 		return list, err
 	}
 	return token, err
@@ -183,7 +181,7 @@ func short(text string) string {
 }
 
 // jsonTables returns the tables of JSON: lists of objects, lists by class, and objects by key.
-func jsonTables(rel string, value any) (out []*table) {
+func (p *prober) jsonTables(rel string, value any) (out []*table) {
 	object, _ := value.(map[string]any)
 	list, _ := value.([]any)
 	if features, ok := object["features"].([]any); ok {
@@ -193,14 +191,14 @@ func jsonTables(rel string, value any) (out []*table) {
 		}
 	}
 	if list != nil {
-		return []*table{newTable(rel, nil, list)}
+		return []*table{p.newTable(rel, nil, list)}
 	}
 	var keys, classes []string
 	var rows, ids []any
 	for _, name := range sorted(object) {
 		list, ok := object[name].([]any)
 		if _, below := append(list, nil)[0].(map[string]any); below {
-			out = append(out, newTable(rel+"::"+name, nil, list))
+			out = append(out, p.newTable(rel+"::"+name, nil, list))
 			continue
 		}
 		for _, id := range list {
@@ -215,23 +213,23 @@ func jsonTables(rel string, value any) (out []*table) {
 	switch all := len(keys) == len(object) && len(object) > 1; {
 	case out != nil || len(object) == 0:
 	case all && len(ids) > 0:
-		t := newTable(rel+"::{class}", nil, ids)
+		t := p.newTable(rel+"::{class}", nil, ids)
 		t.cols = append(t.cols, "class")
 		for i := range t.rows {
 			t.rows[i] = append(t.rows[i], classes[i])
 		}
 		out = append(out, t)
 	case all:
-		out = append(out, newTable(rel, keys, rows))
+		out = append(out, p.newTable(rel, keys, rows))
 	default:
-		out = append(out, newTable(rel, nil, []any{value}))
+		out = append(out, p.newTable(rel, nil, []any{value}))
 	}
 	return out
 }
 
 // newTable makes a table of values of JSON, with the column key of keys. Of the texts in the objects of a list
 // (sentences.raw), and of the first values of the lists in one, only the column counts here.
-func newTable(name string, keys []string, values []any) *table {
+func (p *prober) newTable(name string, keys []string, values []any) *table {
 	t := &table{path: name, lists: map[string]bool{}}
 	var rows []map[string]string
 	for i, value := range values[:min(len(values), maxRows)] {
@@ -270,12 +268,14 @@ func newTable(name string, keys []string, values []any) *table {
 			row["key"] = keys[i]
 		}
 		for _, name := range sorted(row) {
-			if !slices.Contains(t.cols, name) {
+			if !slices.Contains(t.cols, name) && len(t.cols) < maxColumns {
 				t.cols = append(t.cols, name)
 			}
 		}
 		rows = append(rows, row)
 	}
+	rows = rows[:min(len(rows), p.room(len(t.cols)))] // objects may have no names in common
+	p.values += len(rows) * len(t.cols)
 	for _, row := range rows {
 		t.rows = append(t.rows, each(t.cols, func(name string) string { return row[name] }))
 	}
