@@ -214,13 +214,7 @@ func (v valueField) bits(val catalog.Value) (uint64, error) {
 		return 0, fault.New(fault.Corrupt, "column of field "+v.name, format, args...)
 	}
 	if num.IsFloat() {
-		float := val.Float
-		switch {
-		case val.Null:
-			float = math.NaN()
-		case v.kind == catalog.Int:
-			float = float64(val.Int)
-		}
+		float := val.Number(v.kind)
 		bits := kernel.FloatBits(num, float)
 		if !math.IsInf(float, 0) && infinite(num, bits) {
 			return bad("%s is over what %s has", v.text(val), v.to)

@@ -4,6 +4,7 @@ package column
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strconv"
 )
@@ -57,6 +58,17 @@ func (v Value) Clone() Value {
 		v.List[i] = v.List[i].Clone()
 	}
 	return v
+}
+
+// Number returns a value of kind Int or Float as a float64, NaN for null.
+func (v Value) Number(kind Kind) float64 {
+	switch {
+	case v.Null:
+		return math.NaN()
+	case kind == Int:
+		return float64(v.Int)
+	}
+	return v.Float
 }
 
 // In returns a value of a kind as the string that a split hashes, and that names samples: integers in decimal, floats

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -254,16 +253,10 @@ func scan(ctx context.Context, t *Table, name string,
 // scanNumbers visits the values of a column of numbers, NaN for null.
 func scanNumbers(ctx context.Context, t *Table, name string, visit func(row int64, v float64)) error {
 	return scan(ctx, t, name, func(row int64, c *Column, v catalog.Value) error {
-		value := v.Float
-		switch {
-		case v.Null:
-			value = math.NaN()
-		case c.Kind == catalog.Int:
-			value = float64(v.Int)
-		case c.Kind != catalog.Float:
+		if !v.Null && c.Kind != catalog.Int && c.Kind != catalog.Float {
 			return fmt.Errorf("column %q holds strings, not numbers", name)
 		}
-		visit(row, value)
+		visit(row, v.Number(c.Kind))
 		return nil
 	})
 }
