@@ -902,7 +902,7 @@ func TestGroups(t *testing.T) {
 			visits := e.leaves[draw.Dataset].sampler
 			pool := steps.Pool{Dataset: draw.Dataset, Epoch: draw.Epoch,
 				Index: draw.Position / int64(visits.Pool*visits.PerVisit)}
-			g := groups.Of(tk)
+			g, _ := groups.Of(tk, 3)
 			if g < 0 || g != int64(pool.Key()>>1) {
 				t.Fatalf("step %d: group %d of pool %+v", step, g, pool)
 			}

@@ -7,11 +7,15 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
-// Groups returns the groups of the plan's tickets. ok is false if no dataset has pools of visits: pools of other blocks
-// last for hundreds of batches, for which one of several servers would work alone. Among the datasets with pools that
+// Groups returns the groups of the plan's tickets: by the lanes of its blocks, or by pools of visits; ok is false if it
+// has neither. Pools of other blocks last for hundreds of batches, for which one of several servers would work alone.
+// Among the datasets with pools that
 // are drawn at least a quarter as often as the most drawn one, the dataset leads whose pools last longest: groups then
 // cut the pools of the others about once at most.
 func (pl *Plan) Groups() (g steps.Groups, ok bool) {
+	if lanes := pl.lanes(); lanes > 1 {
+		return steps.Groups{Lanes: lanes, Samples: pl.Len()}, true
+	}
 	var leaders []leader
 	top := leader{share: 1}
 	if pl.take > 0 {
@@ -34,6 +38,18 @@ func (pl *Plan) Groups() (g steps.Groups, ok bool) {
 		g = steps.Groups{Dataset: pooled.dataset, Pool: pool, Samples: pl.Len(), Levels: pooled.levels}
 	}
 	return g, len(leaders) > 0 && pl.Len() > 0
+}
+
+// lanes returns how many lanes of blocks the positions of an epoch have, 0 without blocks or in a mixture.
+func (pl *Plan) lanes() int64 {
+	only := &pl.leaves[0]
+	if pl.nodes[0].word != nil || pl.take > 0 || pl.Len() == 0 || only.Blocks == nil {
+		return 0
+	}
+	if _, visits := only.Sampler.Kind.(*Visits); visits {
+		return 0
+	}
+	return int64(only.Blocks.Lanes)
 }
 
 // leader is a dataset that has pools.

@@ -36,20 +36,20 @@ func TestGroupsFollowTheLead(t *testing.T) {
 	for epoch := range uint64(3) {
 		for step := range steps.Count(pl.Len(), batch, true) {
 			tk := steps.StepTicket(epoch, step, batch, 0, 1)
+			of, at := g.Of(tk, 3)
 			for p := tk.First; p < pl.Len(); p++ {
 				if pool, ok := pl.poolOf(epoch, p); ok && pool.Dataset == g.Dataset {
-					if all++; g.Of(tk) == int64(pool.Key()>>1) {
+					if all++; of == int64(pool.Key()>>1) {
 						same++
 					}
 					break
 				}
 			}
-			found[g.Of(tk)] = true
-			at := g.Turn(tk)
-			if at != turn && at != turn+1 && group >= 0 || (at == turn) != (g.Of(tk) == group) && group >= 0 {
+			found[of] = true
+			if at != turn && at != turn+1 && group >= 0 || (at == turn) != (of == group) && group >= 0 {
 				t.Fatalf("epoch %d, step %d: turn %d after %d", epoch, step, at, turn)
 			}
-			group, turn = g.Of(tk), g.Turn(tk)
+			group, turn = of, at
 		}
 	}
 	if 100*same < 95*all || len(found) < 10 {
@@ -57,13 +57,38 @@ func TestGroupsFollowTheLead(t *testing.T) {
 	}
 }
 
-// TestTurns: pools of the leading dataset are numbered through all of its epochs. Python computes
-// the same number.
+// TestTurns: pools of the leading dataset are numbered through all of its epochs.
 func TestTurns(t *testing.T) {
 	g := steps.Groups{Dataset: 1, Pool: 7, Samples: 160, Levels: []steps.Level{{Drawn: 80, Samples: 50}}}
 	// Draw 2*80 + 50 = 210 is position 10 of epoch 4, in the second of eight pools.
-	if got := g.Turn(steps.StepTicket(2, 10, 10, 0, 1)); got != 4*8+1 {
+	if _, got := g.Of(steps.StepTicket(2, 10, 10, 0, 1), 3); got != 4*8+1 {
 		t.Errorf("turn %d, want 33", got)
+	}
+}
+
+// TestLanes: the tickets of a rank are one group if its rows are lanes of their own, and all servers have a rank.
+func TestLanes(t *testing.T) {
+	one := &Dataset{Items: 1000, Blocks: &Blocks{Samples: 8, Pool: 4, Lanes: 12}}
+	pl := mustPlan(t, Spec{Seed: 1, Shuffle: true, Batch: 12, Source: Source{Dataset: one}})
+	g, ok := pl.Groups()
+	if !ok || g.Lanes != 12 {
+		t.Fatalf("groups %+v", g)
+	}
+	for world := 1; world <= 13; world++ {
+		for servers := 1; servers <= 4; servers++ {
+			apart := world >= servers && 12%world == 0
+			for rank := range world {
+				of, turn := g.Of(steps.StepTicket(0, 3, 12, rank, world), servers)
+				if apart && (of != int64(rank) || turn != uint64(rank)) || !apart && of != -1 {
+					t.Errorf("rank %d of %d, %d servers: group %d, turn %d", rank, world, servers, of, turn)
+				}
+			}
+		}
+	}
+	one.Blocks.Lanes = 1
+	pl = mustPlan(t, Spec{Seed: 1, Shuffle: true, Batch: 12, Source: Source{Dataset: one}})
+	if g, ok := pl.Groups(); ok {
+		t.Errorf("one lane: groups %+v", g)
 	}
 }
 

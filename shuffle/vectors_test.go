@@ -452,7 +452,7 @@ func TestGroupVectors(t *testing.T) {
 			continue
 		}
 		for _, at := range v.At {
-			if got := g.Of(steps.Ticket{Epoch: at[0], First: int64(at[1])}); got != int64(at[2]) {
+			if got, _ := g.Of(steps.Ticket{Epoch: at[0], First: int64(at[1])}, 3); got != int64(at[2]) {
 				t.Errorf("%+v: epoch %d, position %d is in group %d, want %d", v.Source, at[0], at[1], got, at[2])
 			}
 		}

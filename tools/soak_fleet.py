@@ -8,6 +8,8 @@ its rank, each once, in the order of a run in one process.
 
     plan     hosts read chips, blocks and windows from a slow store; samples a second, stalls,
              requests and bytes beside those of `chaski plan --fleet`
+    serve    two servers read chips from a slow store, a third one joins, the first one is cut;
+             the same figures, of each part, beside those of `chaski plan --fleet --servers`
     cut      of three servers one is killed, one falls silent, and the third goes on
     refuse   all servers are away for a while, and come back
     join     a server joins by the name that trainers look up, and the first one is killed
@@ -30,6 +32,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -47,7 +50,11 @@ NAME = "chips.chaski.test"  # that the addresses of servers are looked up by
 TRIP, RATE = 0.03, 6e6  # seconds, and bytes a second of the store
 COUNTED = ("requests", "bytes")  # of a plan, for one host
 WANTED = 1.5 * RATE / (2 * SIDE * SIDE)  # samples a second: more than the store has of chips
-LONGEST = 180.0  # seconds that a trainer may take
+SERVER_RATE = 1e6  # bytes a second that each server has of the store
+EPOCHS = 4  # while servers join and are cut
+PART = 24.0  # seconds of a part of a run with other servers
+LOOKED_UP = 32.0  # seconds until trainers know a server by its name: they look it up every 30
+LONGEST = 240.0  # seconds that a trainer may take
 
 
 def sh(*words: object) -> None:
@@ -94,7 +101,7 @@ class Host:
         self.running.append(made)
         return made
 
-    def serve(self, root: Path) -> subprocess.Popen[str]:
+    def serve(self, root: Path | str) -> subprocess.Popen[str]:
         """Starts a server of the chips, and waits until it listens."""
         server = self.start(
             *(BINARY, "serve", "--insecure", "--listen", f"{self.address}:7447", "--root", root),
@@ -124,10 +131,14 @@ class Fleet:
         for host in self.hosts:
             host.make()
         self.write()
-        with chaski.load(
-            root / "chips", batch_size=BATCH, seed=SEED, pixels=chaski.Pixels(dtype="native")
-        ) as loader:
-            self.order = [numbers(batch) for batch in loader]
+        self.order = self.ordered()
+
+    def ordered(self, epochs: int = 1) -> list[list[int]]:
+        """Returns the numbers of the chips in the order of one process, a list a step."""
+        options: dict[str, Any] = {"batch_size": BATCH, "seed": SEED}
+        options["pixels"] = chaski.Pixels(dtype="native")
+        with chaski.load(self.root / "chips", **options) as loader:
+            return [numbers(batch) for _ in range(epochs) for batch in loader]
 
     def write(self) -> None:
         """Writes the chips, a catalog and a container of them."""
@@ -206,9 +217,17 @@ class Trainers:
         self.spec: dict[str, Any] = {}
         self.rate = self.waited = 0.0
         self.stalls: list[float] = []  # of each trainer
+        self.ended: dict[int, tuple[list[float], list[float]]] = {}  # times of steps, and waits
 
     def join(self, during: Callable[[int], None] = lambda _: None) -> Trainers:
         """Reads what all get, to the end. during is called with the steps of the first one."""
+        # A trainer whose lines nobody takes waits once the pipe is full.
+        others = [
+            threading.Thread(target=self.follow, args=(rank,))
+            for rank in range(1, len(self.programs))
+        ]
+        for other in others:
+            other.start()
         first = 0
         while any(p.poll() is None for p in self.programs):
             if time.monotonic() - self.started > LONGEST:
@@ -218,12 +237,18 @@ class Trainers:
                 break
             first += self.take(0, line)
             during(first)
+        self.follow(0)
+        for other in others:
+            other.join()
         for rank, program in enumerate(self.programs):
-            for line in program.stdout or ():
-                self.take(rank, line)
             if program.wait() != 0:
                 raise SystemExit(f"trainer {rank} ended with {program.returncode}: {self.got()}")
         return self
+
+    def follow(self, rank: int) -> None:
+        """Takes all lines of a trainer that are left."""
+        for line in self.programs[rank].stdout or ():
+            self.take(rank, line)
 
     def got(self) -> str:
         """Says how far the trainers are."""
@@ -239,11 +264,20 @@ class Trainers:
         self.state, self.spec = said["state"], said["spec"]
         # The first quarter is left out, for which engines have read ahead before trainers began.
         first = len(self.steps[rank]) // 4
-        at, waits = said["at"][first:], said["waits"][first + 1 :]
-        if (seconds := at[-1] - at[0]) > 0:
-            self.rate += sum(map(len, self.steps[rank][first + 1 :])) / seconds
-            self.stalls.append(sum(waits) / seconds)
+        self.ended[rank] = said["at"], said["waits"]
+        if said["at"][-1] > said["at"][first]:
+            rate, stalls = self.between(rank, said["at"][first], said["at"][-1])
+            self.rate += rate
+            self.stalls.append(stalls)
         return 0
+
+    def between(self, rank: int, begin: float, end: float) -> tuple[float, float]:
+        """Returns the samples a second of a trainer between two times, and its share of waits."""
+        at, waits = self.ended[rank]
+        steps = [step for step, when in enumerate(at) if begin <= when <= end]
+        seconds = at[steps[-1]] - at[steps[0]]
+        rate = sum(len(self.steps[rank][step]) for step in steps[1:]) / seconds
+        return rate, sum(waits[step] for step in steps[1:]) / seconds
 
     def judge(self, order: list[list[int]]) -> str:
         """Compares what came with the order of one process."""
@@ -263,7 +297,7 @@ class Trainers:
 def train(run: dict[str, Any]) -> None:
     """Is a trainer, and prints each of its steps."""
     engine = chaski.Engine(share=False, **run.pop("engine", {}))
-    pause, stop = run.pop("pause", 0), run.pop("stop", 0)
+    pause, stop, epochs = run.pop("pause", 0), run.pop("stop", 0), run.pop("epochs", 1)
     target, state, blocks = run.pop("target", None), run.pop("state", None), run.pop("blocks", None)
     run.pop("loud", None)
     options = {"batch_size": BATCH, "seed": SEED, "engine": engine, **run}
@@ -280,7 +314,7 @@ def train(run: dict[str, Any]) -> None:
             loader.load_state_dict(state)
         before = time.monotonic()
         at, waits = list[float](), list[float]()
-        for step, batch in enumerate(loader):
+        for step, batch in enumerate(batch for _ in range(epochs) for batch in loader):
             now = time.monotonic()
             at.append(now)
             waits.append(now - before)
@@ -374,62 +408,144 @@ def world(fleet: Fleet) -> str:
     return after.judge(fleet.order[half:])
 
 
-def plan(fleet: Fleet, store: str) -> str:
+@dataclass
+class Planned:
+    """Figures of a plan, and those of a run."""
+
+    rate: float
+    stalls: float
+
+    def near(self, what: str, run: Planned) -> str:
+        """Returns a cell of a table, if the run is near the plan."""
+        if not 1 / 1.15 < self.rate / run.rate < 1.15 or abs(self.stalls - run.stalls) > 0.15:
+            raise SystemExit(f"{what}: planned {self}, the run has {run}")
+        return f"{self.rate:.0f} | {run.rate:.0f} | {self.stalls:.2f} | {run.stalls:.2f}"
+
+
+class SlowStore:
+    """A store at some distance, on a host of its own."""
+
+    def __init__(self, fleet: Fleet, program: str, *link: object) -> None:
+        self.host, self.command = fleet.hosts[0], [program, "-dir", fleet.root, *link]
+        self.url = f"http://{self.host.address}:8099/"
+
+    def __enter__(self) -> SlowStore:
+        trip = ["-delay", f"{TRIP}s"]
+        self.running = self.host.start(*self.command, "-addr", f"{self.host.address}:8099", *trip)
+        time.sleep(1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.counts()
+
+    def counts(self) -> tuple[int, int]:
+        """Ends the store, and returns its requests and bytes."""
+        if self.running.poll() is None:
+            kill(self.running, signal.SIGINT)
+            requests, _, size, _ = self.running.communicate()[0].split()
+            self.counted = int(requests), int(size)
+        return self.counted
+
+    def plan(self, host: Host, spec: dict[str, Any], each: float, *fleet: object) -> Any:
+        """Returns what the plan of a fleet says, whose machines get so many bytes a second each."""
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(spec, file)
+            file.flush()
+            given = ["--json", "--store", f"rtt={TRIP * 1000:.0f}ms,bandwidth={each / 1e6}MB"]
+            command = ["ip", "netns", "exec", host.name, BINARY, "plan", *given]
+            out = subprocess.run(
+                [*command, *map(str, fleet), file.name], capture_output=True, check=True
+            )
+        return json.loads(out.stdout)
+
+
+def counted(what: str, planned: dict[str, Any], engines: int, run: tuple[int, int]) -> str:
+    """Returns cells of the requests and bytes of all engines, if the run is near the plan."""
+    figures = [engines * planned["total"][name] for name in COUNTED]
+    if any(not 1 / 1.15 < a / b < 1.15 for a, b in zip(figures, run, strict=True)):
+        raise SystemExit(f"{what}: {COUNTED} are {run}, planned {figures}")
+    return " | ".join(f"{a} | {b}" for a, b in zip(figures, run, strict=True))
+
+
+HEADS = "| samples/s: plan | run | stalls: plan | run |"
+COUNTS = " requests: plan | run | bytes: plan | run |"
+
+
+def plan(fleet: Fleet, program: str) -> str:
     """Compares what hosts reach with what `chaski plan --fleet` says, of three kinds of data."""
-    far, *hosts = fleet.hosts
-    hosts = hosts[:4]
+    hosts = fleet.hosts[1:5]
     kinds: dict[str, dict[str, Any]] = {
         "chips": {"source": "chips.parquet"},
         "blocks": {"source": "chips.tacozip", "blocks": [16, BATCH]},
         "windows": {"source": "chips.parquet", "windows": [SIDE // 2, 2]},
     }
-    heads = ("samples/s", "requests", "bytes", "stalls")
-    lines = [f"| data | {' | '.join(f'{head}: plan | run' for head in heads)} |"]
+    lines = [f"| data {HEADS}{COUNTS}"]
     pause = BATCH / WANTED  # a step of all has so many samples
-    link = ["-delay", f"{TRIP}s", "-rate", str(RATE)]
-
-    def serve() -> subprocess.Popen[str]:
-        server = far.start(store, "-addr", f"{far.address}:8099", "-dir", fleet.root, *link)
-        time.sleep(1)
-        return server
-
     for name, options in kinds.items():
-        server = serve()
-        options["source"] = f"http://{far.address}:8099/{options['source']}"
-        run = Trainers(hosts, pause=pause, **options).join()
-        kill(server, signal.SIGINT)
-        requests, _, size, _ = server.communicate()[0].split()
+        with SlowStore(fleet, program, "-rate", RATE) as store:
+            options["source"] = store.url + options["source"]
+            run = Trainers(hosts, pause=pause, **options).join()
+            counts = store.counts()
         got = sorted(number for steps in run.steps for step in steps for number in step)
         each = options.get("windows", [0, 1])[1]
         if got != sorted(each * [*range(fleet.chips)]):
             raise SystemExit(f"{name}: {len(got)} samples of {each * fleet.chips}")
-
-        server = serve()
-        file = fleet.root / "spec.json"
-        file.write_text(json.dumps(run.spec))
-        given = ["--store", f"rtt={TRIP * 1000:.0f}ms,bandwidth={RATE / len(hosts) / 1e6}MB"]
-        given += ["--fleet", str(len(hosts)), "--gpus", "1", "--rate", str(WANTED / len(hosts))]
-        out = subprocess.run(
-            ["ip", "netns", "exec", hosts[0].name, BINARY, "plan", "--json", *given, str(file)],
-            capture_output=True,
-            check=True,
-        )
-        kill(server)
-        server.wait()
-        said = json.loads(out.stdout)
-        planned = [said["fleet"]["reached"], *(len(hosts) * said["total"][k] for k in COUNTED)]
-        reached = [run.rate, int(requests), int(size)]
-        if any(not 1 / 1.15 < a / b < 1.15 for a, b in zip(planned, reached, strict=True)):
-            raise SystemExit(f"{name}: more than 15 % from the plan: {planned}, {reached}")
-        stalls = said["fleet"]["stalls"], sum(run.stalls) / len(run.stalls)
-        if abs(stalls[0] - stalls[1]) > 0.15:
-            raise SystemExit(
-                f"{name}: waits are {stalls[1]:.2f} of the time, planned {stalls[0]:.2f}"
-            )
-        cells = [f"{a:.0f} | {b:.0f}" for a, b in zip(planned, reached, strict=True)]
-        cells.append(f"{stalls[0]:.2f} | {stalls[1]:.2f}")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+        with SlowStore(fleet, program, "-rate", RATE) as store:
+            gpus = ["--fleet", len(hosts), "--gpus", 1, "--rate", WANTED / len(hosts)]
+            said = store.plan(hosts[0], run.spec, RATE / len(hosts), *gpus)
+        planned = Planned(said["fleet"]["reached"], said["fleet"]["stalls"])
+        cells = planned.near(name, Planned(run.rate, sum(run.stalls) / len(run.stalls)))
+        lines.append(f"| {name} | {cells} | {counted(name, said, len(hosts), counts)} |")
     return "\n".join(["", *lines])
+
+
+def serve(fleet: Fleet, program: str) -> str:
+    """Compares what servers give with the plan: two, then three after one joins, then two."""
+    first, second, third, *trainers = fleet.hosts[1:]
+    link = ["-rate", SERVER_RATE, "-apart"]
+    wanted = 1.25 * 3 * SERVER_RATE / (2 * SIDE * SIDE)
+    with SlowStore(fleet, program, *link) as store:
+        source = store.url + "chips.parquet"
+        fleet.names([first, second])
+        cut = first.serve(store.url)
+        second.serve(store.url)
+        begun = time.monotonic()
+        times = dict[str, float]()
+
+        def during(_: int) -> None:
+            now = time.monotonic() - begun
+            if now > PART and "join" not in times:
+                times["join"] = now
+                third.serve(store.url)
+                fleet.names([first, second, third])
+            if now > 2 * PART + LOOKED_UP and "cut" not in times:
+                times["cut"] = now
+                kill(cut)
+
+        given: dict[str, Any] = {"source": source, "epochs": EPOCHS, "pause": BATCH / wanted}
+        run = Trainers(trainers, target=f"dns:{NAME}:7447", **given).join(during)
+        counts = store.counts()
+    result = run.judge(fleet.ordered(epochs=EPOCHS))
+    with SlowStore(fleet, program, *link) as store:
+        gpus = ["--fleet", len(trainers), "--gpus", 1, "--rate", wanted / len(trainers)]
+        said = store.plan(trainers[0], run.spec, SERVER_RATE, *gpus, "--servers", 3)
+    two, four = said["fleet"]["servers"]
+    assert (two["servers"], four["servers"]) == (2, 4)
+    last = max(at[-1] for at, _ in run.ended.values()) - begun
+    parts = {
+        "two servers": (two, PART / 4, times["join"]),
+        "a third one has joined": (said["fleet"], times["join"] + LOOKED_UP, times["cut"]),
+        "the first one is cut": (two, times["cut"] + PART / 4, last),
+    }
+    lines = [f"| servers {HEADS}"]
+    for name, (figures, begin, end) in parts.items():
+        got = [run.between(rank, begun + begin, begun + end) for rank in range(len(trainers))]
+        planned = Planned(figures["reached"], figures["stalls"])
+        stalls = sum(share for _, share in got) / len(got)
+        cells = planned.near(name, Planned(sum(rate for rate, _ in got), stalls))
+        lines.append(f"| {name} | {cells} |")
+    cells = counted("serve", said, 3 * EPOCHS, counts)
+    return "\n".join([result, *lines, "", f"| {COUNTS[1:]}", f"| {cells} |"])
 
 
 def main() -> None:
@@ -439,17 +555,22 @@ def main() -> None:
         return
     scenarios = {"cut": cut, "refuse": refuse, "join": join, "move": move, "world": world}
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--only", nargs="*", choices=[*scenarios, "plan"], default=None)
+    planned = {"plan": plan, "serve": serve}
+    names = [*scenarios, *planned]
+    parser.add_argument("--only", nargs="*", choices=names, default=None)
     parser.add_argument("--hosts", type=int, default=6)
     parser.add_argument("--chips", type=int, default=1024)
     parser.add_argument("--store", default="./slowstore", help="tools/slowstore, built")
     args = parser.parse_args()
-    for name in args.only or [*scenarios, "plan"]:
+    for name in args.only or names:
         with tempfile.TemporaryDirectory() as folder:
             fleet = None
             try:
                 fleet = Fleet(Path(folder), args.hosts, args.chips)
-                found = plan(fleet, args.store) if name == "plan" else scenarios[name](fleet)
+                if name in planned:
+                    found = planned[name](fleet, args.store)
+                else:
+                    found = scenarios[name](fleet)
                 print(f"{name}: {found}", flush=True)
             finally:
                 if fleet:

@@ -404,7 +404,8 @@ func groupsOf(d *chaskiv1.DescribeReply) (*steps.Groups, error) {
 	if groups == nil {
 		return nil, nil
 	}
-	out := &steps.Groups{Dataset: int(groups.GetDataset()), Pool: groups.GetPool(), Samples: d.GetSamples()}
+	out := &steps.Groups{Lanes: groups.GetLanes(), Dataset: int(groups.GetDataset()), Pool: groups.GetPool(),
+		Samples: d.GetSamples()}
 	for _, level := range groups.GetLevels() {
 		out.Levels = append(out.Levels, steps.Level{Drawn: level.GetDrawn(), Samples: level.GetSamples()})
 	}

@@ -1,8 +1,11 @@
 package client_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +20,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
+	"github.com/chaski-eo/chaski/tools/testkit/testfile"
+	"golang.org/x/sync/errgroup"
 )
 
 // started is a loader's engine as servers take it, planless the same without its plan: a server of it knows no groups.
@@ -32,16 +37,17 @@ func (e started) Start(ctx context.Context, t steps.Ticket, native bool) server.
 	return e.Engine.Start(ctx, t, native)
 }
 
-// decoded runs two epochs over some servers, each with its own memory, and returns how many chunks
-// they decoded.
+// decoded runs two epochs of all ranks over some servers, each with its own memory, and returns how many chunks they
+// decoded.
 func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o batch.LoaderOptions) int64 {
 	t.Helper()
 	var targets []string
-	counts := make([]resources.Stages, servers)
+	counts := make([]*resources.Stages, servers)
 	for i := range servers {
 		s, err := server.New(server.Options{
-			Roots: []string{"/"}, Logger: quiet, Loader: loader.Options{Stages: &counts[i], Workers: 1},
+			Roots: []string{"/"}, Logger: quiet, Loader: loader.Options{Workers: 1},
 			Open: func(ctx context.Context, spec loader.Spec, o loader.Options) (server.Engine, error) {
+				counts[i] = o.Stages // the server's own
 				e, err := loader.Open(ctx, spec, o)
 				if err != nil {
 					return nil, err
@@ -62,21 +68,34 @@ func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o batch.
 		t.Fatal(err)
 	}
 	o.Epochs = 2
-	l, err := r.Loader(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for b, err := range l.All(t.Context()) {
+	var ranks errgroup.Group
+	for rank := range max(o.World, 1) {
+		o.Rank = rank
+		l, err := r.Loader(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Release()
+		ranks.Go(func() error {
+			defer l.Close()
+			for b, err := range l.All(t.Context()) {
+				if err != nil {
+					return err
+				}
+				b.Release()
+			}
+			return nil
+		})
 	}
-	l.Close()
+	if err := ranks.Wait(); err != nil {
+		t.Fatal(err)
+	}
 	sum := int64(0)
-	for i := range counts {
-		n, _ := counts[i].Decoded()
+	for _, stages := range counts {
+		n, _ := stages.Decoded()
 		sum += n
+	}
+	if sum == 0 {
+		t.Fatal("no chunk is decoded")
 	}
 	return sum
 }
@@ -137,6 +156,37 @@ func TestServersDecodeWhatOneDoes(t *testing.T) {
 	t.Logf("one server decodes %d chunks; three %d, and with groups %d", one, none, groups)
 	if 10*groups > 11*one || 2*none < 3*one {
 		t.Errorf("one server decodes %d chunks; three %d, and with groups %d", one, none, groups)
+	}
+}
+
+// TestServersShareLanes: each block of an order of blocks is decoded by one of several servers, as there are ranks for
+// all of them.
+func TestServersShareLanes(t *testing.T) {
+	const samples, side, together = 768, 32, 16 // smaller chunks are not kept
+	dir := filepath.Join(t.TempDir(), "x.zarr")
+	testfile.Write(t, filepath.Join(dir, "zarr.json"), fmt.Appendf(nil, `{"zarr_format":3,"node_type":"array",`+
+		`"shape":[%d,%d,%d],"data_type":"uint8","fill_value":0,"codecs":["bytes",{"name":"gzip","configuration":{"level":1}}],`+
+		`"dimension_names":["n","y","x"],`+
+		`"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[%d,%d,%d]}},`+
+		`"chunk_key_encoding":{"name":"default"}}`, samples, side, side, together, side, side))
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	_, err := w.Write(make([]byte, together*side*side))
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range samples / together {
+		testfile.Write(t, filepath.Join(dir, "c", fmt.Sprint(i), "0/0"), zipped.Bytes())
+	}
+	spec := loader.Spec{Source: dir, BatchSize: 24, Shuffle: true, Blocks: &spec.Blocks{}}
+	o := batch.LoaderOptions{World: 3}
+	one, lanes := decoded(t, spec, 1, true, o), decoded(t, spec, 3, true, o)
+	none := decoded(t, spec, 3, false, o)
+	t.Logf("one server decodes %d chunks; three %d, and with groups %d", one, none, lanes)
+	// A server keeps a third of the chunks of the first epoch, and by chance lacks two thirds of its third of the second
+	// one: 1 + 2/3 of all.
+	if 10*lanes > 18*one || 10*none < 28*one {
+		t.Errorf("one server decodes %d chunks; three %d, and with groups %d", one, none, lanes)
 	}
 }
 

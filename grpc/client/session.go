@@ -56,7 +56,7 @@ type ticketRequest struct {
 	id     uint64
 	ticket steps.Ticket
 	native bool   // the server may leave the conversion to this side
-	group  int64  // requests of one group share decoded tiles; -1: no group
+	group  int64  // requests of one group share decoded tiles, or blocks; -1: no group
 	turn   uint64 // number of the group: the next group has the next one
 	done   bool
 	batch  *batch.Batch // if done, this or
@@ -183,7 +183,7 @@ func (s *session) wants() bool {
 	if s.pending < least {
 		return true
 	}
-	if lanes == 1 || s.run.groups == nil {
+	if lanes == 1 || s.run.groups == nil || s.run.groups.Lanes > 0 { // other ranks have the other lanes of blocks
 		return false
 	}
 	beyond := 0
@@ -223,9 +223,7 @@ func (s *session) ask() {
 		s.bytes = max(s.bytes, s.run.RowBytes()*int64(next.ticket.Rows()))
 		s.last++
 		asked := &ticketRequest{id: s.last, ticket: next.ticket, native: next.native}
-		if asked.group = -1; s.run.groups != nil {
-			asked.group, asked.turn = s.run.groups.Of(asked.ticket), s.run.groups.Turn(asked.ticket)
-		}
+		asked.group, asked.turn = s.run.groups.Of(asked.ticket, len(s.lanes))
 		if s.pending++; len(s.spans) == 0 || s.spans[len(s.spans)-1].group != asked.group {
 			s.spans = append(s.spans, span{group: asked.group})
 		}

@@ -373,7 +373,7 @@ func groups(e Engine) *chaskiv1.Groups {
 	if !ok {
 		return nil
 	}
-	out := &chaskiv1.Groups{Dataset: uint32(known.Dataset), Pool: known.Pool}
+	out := &chaskiv1.Groups{Lanes: known.Lanes, Dataset: uint32(known.Dataset), Pool: known.Pool}
 	for _, level := range known.Levels {
 		out.Levels = append(out.Levels, &chaskiv1.Groups_Level{Drawn: level.Drawn, Samples: level.Samples})
 	}

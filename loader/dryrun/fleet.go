@@ -1,6 +1,7 @@
 package dryrun
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -8,11 +9,13 @@ import (
 
 // Cluster is where a run is to go.
 type Cluster struct {
-	// Hosts run one engine each, for GPUs that take Rate samples a second each.
+	// Hosts have GPUs that take Rate samples a second each.
 	Hosts int     `json:"hosts"`
 	GPUs  int     `json:"gpus"`
 	Rate  float64 `json:"rate"`
-	// Cores decode, on each host.
+	// Servers run the engines, apart from the hosts, which take their batches; 0: each host has an engine of its own.
+	Servers int `json:"servers,omitempty"`
+	// Cores decode, on each host, or on each server.
 	Cores int   `json:"cores"`
 	Store Store `json:"store"`
 }
@@ -64,6 +67,15 @@ type Fleet struct {
 	Prefixes int     `json:"prefixes,omitempty"`
 	Memory   int64   `json:"memory"` // bytes of a host
 	Epoch    Epoch   `json:"epoch"`
+	// Servers is what becomes of the rate with a server less and with one more, of Cluster.Servers.
+	Servers []Serving `json:"servers,omitempty"`
+}
+
+// Serving is what hosts get of so many servers: samples a second, and the share of the time in which GPUs wait.
+type Serving struct {
+	Servers int     `json:"servers"`
+	Reached float64 `json:"reached"`
+	Stalls  float64 `json:"stalls"`
 }
 
 // Epoch is what an epoch costs.
@@ -75,20 +87,18 @@ type Epoch struct {
 }
 
 // Fleet foretells a run of the forecast's samples on a cluster. The forecast is of one host: of Hosts ranks, which read
-// a share of each step, or of all.
-//
-// A host reaches the rate at which the first of its bounds is used up: processors, the link, and the requests in
-// flight, which by Little's law are the requests a second × the time of one. Each of these has to wait for the round
-// trip and for its own bytes. Bounds are reached in parallel, so they do not add up.
+// a share of each step, or of all. With servers it is of one of them.
 func (f *Forecast) Fleet(c Cluster, m Measured) *Fleet {
 	rows := math.Max(float64(f.Total.Rows), 1)
 	requests, bytes := float64(f.Total.Requests)/rows, float64(f.Total.Bytes)/rows
-	host := c.Rate * float64(c.GPUs)
+	engines := cmp.Or(c.Servers, c.Hosts)
+	wanted := c.Rate * float64(c.GPUs*c.Hosts)
+	host := wanted / float64(engines)
 	wait := c.Store.RTT
 	if c.Store.Bandwidth > 0 && requests > 0 {
 		wait += bytes / requests / c.Store.Bandwidth
 	}
-	out := &Fleet{Cluster: c, Measured: m, Wanted: host * float64(c.Hosts), Memory: f.Memory.Total()}
+	out := &Fleet{Cluster: c, Measured: m, Wanted: wanted, Memory: f.Memory.Total()}
 	bound := func(name string, needed, has float64, unit string) {
 		if has > 0 {
 			out.Bounds = append(out.Bounds, Bound{name, needed, has, unit, needed / has})
@@ -106,11 +116,15 @@ func (f *Forecast) Fleet(c Cluster, m Measured) *Fleet {
 		}
 		return 0
 	})
-	out.Reached = out.Wanted
-	if len(out.Bounds) > 0 {
-		out.Reached /= math.Max(out.Bounds[0].Share, 1)
+	most := f.throughput(c, m)
+	out.Reached = math.Min(wanted, most*float64(engines))
+	out.Stalls = 1 - out.Reached/wanted
+	for _, n := range []int{c.Servers - 1, c.Servers + 1} {
+		if c.Servers > 0 && n > 0 {
+			reached := math.Min(wanted, most*float64(n))
+			out.Servers = append(out.Servers, Serving{Servers: n, Reached: reached, Stalls: 1 - reached/wanted})
+		}
 	}
-	out.Stalls = 1 - out.Reached/out.Wanted
 	out.Requests = out.Reached * requests
 	if c.Store.Prefix > 0 {
 		out.Prefixes = int(math.Ceil(out.Requests / c.Store.Prefix))
@@ -119,6 +133,52 @@ func (f *Forecast) Fleet(c Cluster, m Measured) *Fleet {
 	out.Epoch = Epoch{Seconds: all / out.Reached, Requests: all * requests, Bytes: all * bytes}
 	out.Epoch.Dollars = out.Epoch.Requests/1e6*c.Store.Price + out.Epoch.Bytes/1e9*c.Store.Traffic
 	return out
+}
+
+// throughput returns the most samples a second of an engine. Batches go round in it until each has all of its samples,
+// and so do requests until each has its chunks: as many batches as fit into memory, as many requests as are in flight.
+func (f *Forecast) throughput(c Cluster, m Measured) float64 {
+	rows := math.Max(float64(f.Total.Rows), 1)
+	requests, bytes := float64(f.Total.Requests)/rows, float64(f.Total.Bytes)/rows
+	most := func(customers int, samples, trip float64) float64 {
+		var stations []float64
+		if c.Store.Bandwidth > 0 {
+			stations = append(stations, samples*bytes/c.Store.Bandwidth)
+		}
+		if c.Cores > 0 {
+			stations = append(stations, samples*m.CPU/float64(c.Cores))
+		}
+		return samples * rounds(customers, trip, stations)
+	}
+	batch := math.Max(rows/math.Max(float64(f.Steps), 1), 1)
+	// Of some batches each has a request, of blocks that batches share.
+	batches := most(max(f.Memory.Batches-1, 1), batch, c.Store.RTT*math.Min(batch*requests, 1)) // the trainer has one
+	if requests == 0 {
+		return batches
+	}
+	return math.Min(batches, most(max(f.InFlight, 1), 1/requests, c.Store.RTT))
+}
+
+// rounds returns how often a second customers go round in a closed network of queues: each is away for some seconds, and
+// then waits at each station for those before it and is served for as many seconds as the station says. Mean value
+// analysis adds one customer at a time, who meets the queues of those before him (Reiser and Lavenberg, "Mean-Value
+// Analysis of Closed Multichain Queuing Networks", Journal of the ACM 27(2), 1980).
+func rounds(customers int, away float64, stations []float64) (rate float64) {
+	queues := make([]float64, len(stations))
+	for n := range customers {
+		round := away
+		for i, served := range stations {
+			round += served * (1 + queues[i])
+		}
+		if round == 0 {
+			return math.Inf(1)
+		}
+		rate = float64(n+1) / round
+		for i, served := range stations {
+			queues[i] = rate * served * (1 + queues[i]) // by Little's law
+		}
+	}
+	return rate
 }
 
 // DefaultStore is the store of Cluster where nobody says another, as S3 Standard in us-east-1 read from the same

@@ -7,10 +7,13 @@ import (
 	"github.com/chaski-eo/chaski/internal/splitmix"
 )
 
-// Groups gives tickets whose windows share decoded tiles one number, so one of several servers
-// answers them all. One dataset leads: a group is the tickets that begin in one of its pools,
-// estimated without the mixture's word. Groups serve speed only: any server can answer any ticket.
+// Groups gives tickets whose samples share decoded tiles or read blocks one number, so one of several servers answers
+// them all. Groups serve speed only: any server can answer any ticket.
 type Groups struct {
+	// Lanes, if it is above 0, is the number of lanes of blocks (docs/order.md, Blocks): a group is the tickets of a
+	// rank. Otherwise one dataset leads: a group is the tickets that begin in one of its pools, estimated without the
+	// mixture's word.
+	Lanes   int64
 	Dataset int   // number of the dataset that leads
 	Pool    int64 // positions of one of its pools
 	// Samples is N, the positions of an epoch.
@@ -27,7 +30,7 @@ type Level struct {
 
 // Check validates groups that came from another process.
 func (g *Groups) Check() error {
-	if g.Dataset < 0 || g.Pool < 1 || g.Samples < 1 || len(g.Levels) > MaxDepth {
+	if g.Lanes < 0 || g.Dataset < 0 || g.Lanes == 0 && g.Pool < 1 || g.Samples < 1 || len(g.Levels) > MaxDepth {
 		return fmt.Errorf("groups of pools of %d positions of dataset %d, %d levels deep, of %d samples",
 			g.Pool, g.Dataset, len(g.Levels), g.Samples)
 	}
@@ -41,17 +44,21 @@ func (g *Groups) Check() error {
 	return nil
 }
 
-// Of returns the group of a ticket, a number of at least 0. Python computes the same.
-func (g *Groups) Of(t Ticket) int64 {
-	epoch, pool, _ := g.place(t)
-	return int64(Pool{g.Dataset, epoch, int64(pool)}.Key() >> 1)
-}
-
-// Turn returns the number of a ticket's group in the order of the run, modulo 2^64. Python computes
-// the same.
-func (g *Groups) Turn(t Ticket) uint64 {
+// Of returns the group of a ticket that one of some servers will answer, a number of at least 0, and the number of the
+// group in the order of the run, modulo 2^64. The group is -1 if the ticket has none: of blocks, if there are fewer ranks
+// than servers, of which some would have nothing to do, or if ranks share lanes.
+func (g *Groups) Of(t Ticket, servers int) (group int64, turn uint64) {
+	if g == nil {
+		return -1, 0
+	}
+	if g.Lanes > 0 {
+		if t.RowStride < max(servers, 1) || g.Lanes%int64(t.RowStride) != 0 {
+			return -1, 0
+		}
+		return int64(t.RowStart), uint64(t.RowStart)
+	}
 	epoch, pool, n := g.place(t)
-	return epoch*((n-1)/uint64(g.Pool)+1) + pool
+	return int64(Pool{g.Dataset, epoch, int64(pool)}.Key() >> 1), epoch*((n-1)/uint64(g.Pool)+1) + pool
 }
 
 // place returns the epoch and the pool of the leading dataset in which a ticket begins, and the

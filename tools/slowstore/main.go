@@ -21,6 +21,7 @@ func main() {
 	flag.StringVar(&store.Dir, "dir", ".", "directory to serve")
 	flag.DurationVar(&store.Delay, "delay", 0, "round trip")
 	flag.Float64Var(&store.Rate, "rate", 0, "bytes a second of all answers together; 0: no limit")
+	flag.BoolVar(&store.Apart, "apart", false, "the rate is of each address of clients")
 	flag.Int64Var(&store.LateEvery, "late-every", 0, "every so many requests one is late")
 	flag.DurationVar(&store.Late, "late", 0, "by how much")
 	flag.Int64Var(&store.FailEvery, "fail-every", 0, "every so many requests one is answered with 503")

@@ -544,15 +544,17 @@ func (x *SourceInfo) GetFields() []*FieldInfo {
 	return nil
 }
 
-// Groups name the tickets whose windows share decoded tiles (docs/order.md, Ticket groups). One dataset of the spec
-// leads: a group is the tickets that begin in one of its pools.
+// Groups name the tickets whose samples share decoded tiles or blocks (docs/order.md, Ticket groups). One dataset of the
+// spec leads: a group is the tickets that begin in one of its pools.
 type Groups struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the dataset, and the positions of its pools.
 	Dataset uint32 `protobuf:"varint,1,opt,name=dataset,proto3" json:"dataset,omitempty"`
 	Pool    int64  `protobuf:"varint,2,opt,name=pool,proto3" json:"pool,omitempty"`
 	// The way to it from the outermost mixture on; none where there is no mixture.
-	Levels        []*Groups_Level `protobuf:"bytes,3,rep,name=levels,proto3" json:"levels,omitempty"`
+	Levels []*Groups_Level `protobuf:"bytes,3,rep,name=levels,proto3" json:"levels,omitempty"`
+	// Above 0 the positions are in so many lanes of blocks, and a group is the tickets of a rank; nothing else is set.
+	Lanes         int64 `protobuf:"varint,4,opt,name=lanes,proto3" json:"lanes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -606,6 +608,13 @@ func (x *Groups) GetLevels() []*Groups_Level {
 		return x.Levels
 	}
 	return nil
+}
+
+func (x *Groups) GetLanes() int64 {
+	if x != nil {
+		return x.Lanes
+	}
+	return 0
 }
 
 // Shared names the lease socket, over which a server lends clients batches in shared memory: a SOCK_SEQPACKET
@@ -2513,11 +2522,12 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
 	"SourceInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
-	"\x06fields\x18\x02 \x03(\v2\x14.chaski.v1.FieldInfoR\x06fields\"\xa0\x01\n" +
+	"\x06fields\x18\x02 \x03(\v2\x14.chaski.v1.FieldInfoR\x06fields\"\xb6\x01\n" +
 	"\x06Groups\x12\x18\n" +
 	"\adataset\x18\x01 \x01(\rR\adataset\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\x03R\x04pool\x12/\n" +
-	"\x06levels\x18\x03 \x03(\v2\x17.chaski.v1.Groups.LevelR\x06levels\x1a7\n" +
+	"\x06levels\x18\x03 \x03(\v2\x17.chaski.v1.Groups.LevelR\x06levels\x12\x14\n" +
+	"\x05lanes\x18\x04 \x01(\x03R\x05lanes\x1a7\n" +
 	"\x05Level\x12\x14\n" +
 	"\x05drawn\x18\x01 \x01(\x03R\x05drawn\x12\x18\n" +
 	"\asamples\x18\x02 \x01(\x03R\asamples\"8\n" +

@@ -2,6 +2,7 @@ package netsim
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +17,8 @@ type Store struct {
 	Dir   string
 	Delay time.Duration // the round trip
 	Rate  float64       // bytes a second, of all answers together; 0: no limit
+	// Apart gives each address of clients a link of its own.
+	Apart bool
 	// Every LateEvery-th request is Late. Every FailEvery-th is answered with 503. 0: none.
 	LateEvery, FailEvery int64
 	Late                 time.Duration
@@ -23,7 +26,7 @@ type Store struct {
 	requests, bytes atomic.Int64
 
 	mu   sync.Mutex
-	free time.Time // when the link has sent what was put on it
+	free map[string]time.Time // when a link has sent what was put on it
 }
 
 // Counts returns the requests and the bytes of bodies so far.
@@ -59,24 +62,32 @@ type shaped struct {
 
 // Write implements io.Writer.
 func (s *shaped) Write(p []byte) (int, error) {
-	wait(s.r, s.store.due(len(p)))
+	wait(s.r, s.store.due(s.r, len(p)))
 	s.store.bytes.Add(int64(len(p)))
 	return s.ResponseWriter.Write(p)
 }
 
-// due puts n bytes on the link, and returns how long it takes until they have arrived.
-func (s *Store) due(n int) time.Duration {
+// due puts n bytes on the link of a client, and returns how long it takes until they have arrived.
+func (s *Store) due(r *http.Request, n int) time.Duration {
 	if s.Rate == 0 {
 		return 0
 	}
+	link := ""
+	if s.Apart {
+		link, _, _ = net.SplitHostPort(r.RemoteAddr)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	if s.free.Before(now) {
-		s.free = now
+	if s.free == nil {
+		s.free = map[string]time.Time{}
 	}
-	s.free = s.free.Add(time.Duration(float64(n) / s.Rate * float64(time.Second)))
-	return s.free.Sub(now)
+	now, free := time.Now(), s.free[link]
+	if free.Before(now) {
+		free = now
+	}
+	free = free.Add(time.Duration(float64(n) / s.Rate * float64(time.Second)))
+	s.free[link] = free
+	return free.Sub(now)
 }
 
 // wait returns after d, or when the client is gone.

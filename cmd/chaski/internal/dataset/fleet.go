@@ -27,13 +27,14 @@ func (f *fleetFlags) add(cmd *cobra.Command) {
 	console.CountVar(defined, &f.cluster.GPUs, "gpus", 8, 1)
 	console.Var(defined, &f.cluster.Rate, "rate", 0.0)
 	console.CountVar(defined, &f.cluster.Cores, "cores", 0, 1)
+	console.CountVar(defined, &f.cluster.Servers, "servers", 0, 1)
 	console.Var(defined, &f.store, "store", "")
 }
 
 // check completes the cluster. Without --fleet no other of its flags may be set.
 func (f *fleetFlags) check(cmd *cobra.Command) (err error) {
 	if f.cluster.Hosts == 0 {
-		for _, name := range []string{"gpus", "rate", "cores", "store"} {
+		for _, name := range []string{"gpus", "rate", "cores", "servers", "store"} {
 			if cmd.Flags().Changed(name) {
 				return console.Usagef("--%s needs --fleet", name)
 			}
@@ -105,7 +106,7 @@ func parseBandwidth(text string) (float64, error) {
 // measureTime is how long batches are taken to measure what a sample costs.
 const measureTime = 2 * time.Second
 
-// forecast adds what a fleet needs to a forecast of one of its hosts. For that it runs the first steps here.
+// forecast adds what a fleet needs to a forecast of one of its hosts, or of one of its servers. For that it runs the first steps here.
 func (f *fleetFlags) forecast(ctx context.Context, env console.Env, run *flags.Run, path string,
 	of *dryrun.Forecast) (*dryrun.Fleet, error) {
 	spec, options, err := run.Prepare(ctx, env, path)

@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
@@ -70,7 +72,7 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 			return console.Usagef("the batch has %d samples for %d GPUs: it counts the samples of all", batch, gpus)
 		}
 		if !cmd.Flags().Changed("world") {
-			f.options.World = hosts
+			f.options.World = cmp.Or(f.fleet.cluster.Servers, hosts)
 		}
 	}
 	weights, err := f.weights(cmd, engine)

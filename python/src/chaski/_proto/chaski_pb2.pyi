@@ -100,7 +100,7 @@ class SourceInfo(_message.Message):
     def __init__(self, name: _Optional[str] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ...) -> None: ...
 
 class Groups(_message.Message):
-    __slots__ = ("dataset", "pool", "levels")
+    __slots__ = ("dataset", "pool", "levels", "lanes")
     class Level(_message.Message):
         __slots__ = ("drawn", "samples")
         DRAWN_FIELD_NUMBER: _ClassVar[int]
@@ -111,10 +111,12 @@ class Groups(_message.Message):
     DATASET_FIELD_NUMBER: _ClassVar[int]
     POOL_FIELD_NUMBER: _ClassVar[int]
     LEVELS_FIELD_NUMBER: _ClassVar[int]
+    LANES_FIELD_NUMBER: _ClassVar[int]
     dataset: int
     pool: int
     levels: _containers.RepeatedCompositeFieldContainer[Groups.Level]
-    def __init__(self, dataset: _Optional[int] = ..., pool: _Optional[int] = ..., levels: _Optional[_Iterable[_Union[Groups.Level, _Mapping]]] = ...) -> None: ...
+    lanes: int
+    def __init__(self, dataset: _Optional[int] = ..., pool: _Optional[int] = ..., levels: _Optional[_Iterable[_Union[Groups.Level, _Mapping]]] = ..., lanes: _Optional[int] = ...) -> None: ...
 
 class Shared(_message.Message):
     __slots__ = ("address", "token")
