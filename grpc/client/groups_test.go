@@ -165,7 +165,8 @@ func TestServersShareLanes(t *testing.T) {
 	const samples, side, together = 768, 32, 16 // smaller chunks are not kept
 	dir := filepath.Join(t.TempDir(), "x.zarr")
 	testfile.Write(t, filepath.Join(dir, "zarr.json"), fmt.Appendf(nil, `{"zarr_format":3,"node_type":"array",`+
-		`"shape":[%d,%d,%d],"data_type":"uint8","fill_value":0,"codecs":["bytes",{"name":"gzip","configuration":{"level":1}}],`+
+		`"shape":[%d,%d,%d],"data_type":"uint8","fill_value":0,`+
+		`"codecs":["bytes",{"name":"gzip","configuration":{"level":1}}],`+
 		`"dimension_names":["n","y","x"],`+
 		`"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[%d,%d,%d]}},`+
 		`"chunk_key_encoding":{"name":"default"}}`, samples, side, side, together, side, side))
@@ -183,8 +184,8 @@ func TestServersShareLanes(t *testing.T) {
 	one, lanes := decoded(t, spec, 1, true, o), decoded(t, spec, 3, true, o)
 	none := decoded(t, spec, 3, false, o)
 	t.Logf("one server decodes %d chunks; three %d, and with groups %d", one, none, lanes)
-	// A server keeps a third of the chunks of the first epoch, and by chance lacks two thirds of its third of the second
-	// one: 1 + 2/3 of all.
+	// A server keeps a third of the chunks of the first epoch, and by chance lacks two thirds of its third of the
+	// second one: 1 + 2/3 of all.
 	if 10*lanes > 18*one || 10*none < 28*one {
 		t.Errorf("one server decodes %d chunks; three %d, and with groups %d", one, none, lanes)
 	}

@@ -159,8 +159,8 @@ func (f *Forecast) throughput(c Cluster, m Measured) float64 {
 	return math.Min(batches, most(max(f.InFlight, 1), 1/requests, c.Store.RTT))
 }
 
-// rounds returns how often a second customers go round in a closed network of queues: each is away for some seconds, and
-// then waits at each station for those before it and is served for as many seconds as the station says. Mean value
+// rounds returns how often a second customers go round in a closed network of queues: each is away for some seconds,
+// and then waits at each station for those before it and is served for as many seconds as the station says. Mean value
 // analysis adds one customer at a time, who meets the queues of those before him (Reiser and Lavenberg, "Mean-Value
 // Analysis of Closed Multichain Queuing Networks", Journal of the ACM 27(2), 1980).
 func rounds(customers int, away float64, stations []float64) (rate float64) {

@@ -106,7 +106,8 @@ func parseBandwidth(text string) (float64, error) {
 // measureTime is how long batches are taken to measure what a sample costs.
 const measureTime = 2 * time.Second
 
-// forecast adds what a fleet needs to a forecast of one of its hosts, or of one of its servers. For that it runs the first steps here.
+// forecast adds what a fleet needs to a forecast of one of its hosts, or of one of its servers. For that it runs the
+// first steps here.
 func (f *fleetFlags) forecast(ctx context.Context, env console.Env, run *flags.Run, path string,
 	of *dryrun.Forecast) (*dryrun.Fleet, error) {
 	spec, options, err := run.Prepare(ctx, env, path)
