@@ -45,9 +45,9 @@ type Convert struct {
 	// FillNoData writes Fill for samples that are nodata. Without it they are converted like any other,
 	// and only the mask and the count tell them apart.
 	FillNoData bool
-	// Checked writes OutOfRange in place of 1 to the mask of a sample that saturates, or is NaN. To is
-	// uint8; targets without a mask are left unchecked. Of floats and uint64 as int64, which are always checked, it
-	// does so for samples that are no numbers of int64.
+	// Checked writes OutOfRange in place of 1 to the mask of a sample that saturates, or is NaN. To is uint8; a target
+	// that lacks a mask is left unchecked. Floats and uint64 are always checked when they become int64: samples that
+	// int64 cannot hold get OutOfRange.
 	Checked bool
 	// Table looks elements up in place of all arithmetic, which NewTable has done. Samples without a value are nodata.
 	Table *Table

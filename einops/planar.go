@@ -42,8 +42,8 @@ func (p *Plan) Planar(dst Target, cv *Converter, box Box, up bool) (planar Plana
 	return planar, box.B1-box.B0 == 1 && (same || rows == 1) && lines
 }
 
-// Put writes the next rows. above has the samples of the row above the first, and has those of the last one
-// afterwards. Call End after the last rows.
+// Put writes the next rows. above has the samples of the row above the first one; afterwards it has the samples of the
+// last row. Call End after the last rows.
 func (p *Planar) Put(above, residuals []byte) {
 	rows := len(residuals) / len(above)
 	p.rows.Convert(p.dst, p.offset, p.pitch, above, residuals, rows)

@@ -20,7 +20,7 @@ type Table struct {
 	complete bool             // every sample has a value
 }
 
-// none is the row of a sample without a value.
+// none is the entry in Table.rows of a sample that has no value.
 const none = -1
 
 // maxElements bounds the elements of a table, of all bands together. They take 8 bytes each, 32 MiB.

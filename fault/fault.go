@@ -189,7 +189,7 @@ func WithFile(err error, file string) error {
 
 // WithPart returns err with part put in front of its own part ("tile 18 frame header") and base
 // added to its offset. A layer that decodes a piece of a file uses it, since it knows where the
-// piece begins. A base of NoOffset drops the offset. An err without a kind is returned unchanged.
+// piece begins. A base of NoOffset drops the offset. It returns errors of other types than *Error unchanged.
 func WithPart(err error, part string, base int64) error {
 	if err == nil {
 		return nil

@@ -41,8 +41,8 @@ func Meta(ctx context.Context, f *ifd.File) (tiff.Meta, error) {
 	return meta, nil
 }
 
-// IndexFile reads a rumi file's directory and returns its header blob. It usually costs one read. A
-// TIFF without the marks of a rumi file is Unsupported; one that has them and is broken, Corrupt.
+// IndexFile reads a rumi file's directory and returns its header blob. It usually costs one read. A TIFF that lacks the
+// marks of a rumi file is Unsupported; a broken file with the marks is Corrupt.
 func IndexFile(ctx context.Context, r source.Reader) ([]byte, error) {
 	file, err := Open(ctx, r, ifd.Limits{})
 	if err != nil {

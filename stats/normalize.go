@@ -20,7 +20,7 @@ const (
 //	min_max     scale = 1/(max-min),   offset = -min/(max-min);    of max = min: scale 1, offset -min
 //	percentile  scale = 1/(hi-lo),     offset = -lo/(hi-lo), clip [0, 1], where lo and hi are
 //	            percentiles 2.5 and 98.5;                          of hi = lo: scale 1, offset -lo
-//	none        no scale, no offset
+//	none        scale and offset are nil
 //
 // A band without valid samples is an error, and so is an infinite scale.
 func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []float64, clip *[2]float64, err error) {

@@ -18,7 +18,7 @@ func (d *lzwDecoder) some(dst, src []byte, need int) bool {
 }
 
 // lzwBMI2 does what steps does as long as all is common: the width does not grow, dst and src have 8 bytes more, and
-// the code is no clear, no end, and valid.
+// the code is valid and neither clear nor end.
 //
 //go:noescape
 func lzwBMI2(d *lzwDecoder, dst, src []byte)

@@ -58,7 +58,7 @@ var compressions = []compression{
 	{number: 60000, name: "OpenZL", unread: true},
 }
 
-// compressionOf returns a value of the tag Compression, without a name if it has none.
+// compressionOf returns a value of the tag Compression. An unknown value has the name "".
 func compressionOf(number uint16) compression {
 	for _, known := range compressions {
 		if known.number == number {

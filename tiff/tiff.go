@@ -14,13 +14,12 @@
 // store/catalog reads files beside this one (.msk, .aux.xml); only OpenOverviewFile is for one (.ovr).
 //
 // The reader accepts these files that violate TIFF, as GDAL does: one BitsPerSample or SampleFormat for all
-// samples; more BitsPerSample than samples; no Compression (meaning none); no RowsPerStrip, or one that is not
-// less than the height although there are more strips; tiles under the tags of strips; more offsets
-// than chunks; a chain of directories that breaks after the first (Meta.ChainErr); compressed strips that
-// hold more than their rows; StripByteCounts that are missing, 0 or too small, if the samples are not
-// compressed or there is one strip, so the size follows. Uncompressed tiles at the edges may lack the
-// part outside the image. Unlike GDAL, a chunk with an offset is never sparse: if its size does not
-// follow, the file is corrupt.
+// samples; more BitsPerSample than samples; a missing Compression, for uncompressed chunks; a RowsPerStrip that is
+// missing, or at least the height although there are several strips; tiles under the tags of strips; more offsets than
+// chunks; a chain of directories that breaks after the first (Meta.ChainErr); compressed strips that hold more than
+// their rows; StripByteCounts that are missing, 0 or too small, if the samples are not compressed or there is one
+// strip, so the size follows. Uncompressed tiles at the edges may lack the part outside the image. Unlike GDAL, a chunk
+// with an offset is never sparse: if its size does not follow, the file is corrupt.
 //
 // An uncompressed chunk of more than 64 MiB is cut into pieces of whole rows of up to 4 MiB, so a
 // window of an image in one strip costs no more than its rows. A compressed one stays whole in the index;
@@ -153,7 +152,7 @@ var wanted = []uint16{
 	ifd.TagLercParameters, ifd.TagYCbCrCoefficients, ifd.TagReferenceBlackWhite,
 }
 
-// index builds the chunk index, without nodata, and not yet validated as a whole.
+// index builds the chunk index. It leaves out nodata, and the validation of the whole.
 func (p *parser) index() *chunk.Index {
 	index := &chunk.Index{
 		Width:     int(p.Between(ifd.TagImageWidth, 0, 1, chunk.MaxSide)),
@@ -176,7 +175,7 @@ func (p *parser) index() *chunk.Index {
 	return index
 }
 
-// codec returns the codec of the chunks. Without the Compression tag they are uncompressed (TIFF 6.0).
+// codec returns the codec of the chunks. They are uncompressed if the Compression tag is missing (TIFF 6.0).
 func (p *parser) codec() chunk.Codec {
 	// Rumi files of generation 2 lack the tag too, and their frames must not be taken for samples. They also
 	// lack PhotometricInterpretation, which TIFF requires. As a second guard, ranges compares the sizes of the

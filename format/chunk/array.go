@@ -16,7 +16,7 @@ func (x *Index) WithGrid(g Grid) *Index {
 	return image
 }
 
-// OfArray reports whether the samples lie in an array, so the index has no Ranges and no blob.
+// OfArray reports whether the samples lie in an array: the index has Blocks or Grid in place of Ranges, and no blob.
 func (x *Index) OfArray() bool { return x.Blocks != nil || x.Grid != nil }
 
 // Array stores the chunks of images of one shape. It is safe for concurrent use, and comparable: equal values are the

@@ -28,7 +28,7 @@ type Axes struct {
 	Pages string
 	// Dims names the axes of an array in their order, by t, b, y and x, as in "y x b". Other formats ignore it.
 	Dims string
-	// Lengths are those of the axes of a list of samples, which has no header.
+	// Lengths has the length of each axis of a list of samples, because a list has no header.
 	Lengths Lengths
 	// AsStored ignores the orientation in a picture's Exif metadata, as GDAL does. Other formats ignore it.
 	AsStored bool
@@ -40,8 +40,8 @@ type Lengths [4]int
 // AxisNames are the names of the axes of Lengths.
 const AxisNames = "tbyx"
 
-// Plain reports whether the axes are in an order that an index can say: y before x with nothing between, no n, and no t
-// at the end if b is before y. Axes that are not named are.
+// Plain reports whether an index can hold the axes in their order: x follows y, there is no n, and t is before x if b
+// is before y. Axes without names are plain.
 func (a *Axes) Plain() bool {
 	names := strings.Fields(a.Dims)
 	if len(names) == 0 {
@@ -229,7 +229,7 @@ type Index struct {
 	Bits bool
 
 	// Blocks reads boxes of an array that makes its samples itself, Grid leads to the stored chunks of one. Such an
-	// index has no Ranges and no blob, and its mask is of the same form.
+	// index lacks Ranges, has no blob, and its mask is of the same form.
 	Blocks *Blocks
 	Grid   *Grid
 }

@@ -176,8 +176,8 @@ func (h *Header) names(said map[string]string) {
 	}
 }
 
-// place sets the transform of "map info", unless it is rotated, and the CRS of a well-known text, or that of UTM and of
-// degrees in WGS 84.
+// place sets the transform of "map info", unless it is rotated, and the CRS: from the well-known text, or else UTM or
+// degrees in WGS 84 from "map info".
 func (h *Header) place(said map[string]string) {
 	info := list(said["map info"])
 	if len(info) < 7 {

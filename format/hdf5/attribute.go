@@ -30,8 +30,7 @@ const (
 	attributeCost = 150
 )
 
-// attributes reads the attributes of an object. Attributes of a type that is not read have no
-// value.
+// attributes reads the attributes of an object. It skips messages that are Unsupported.
 func (w *walk) attributes(h header) (list []Attribute, err error) {
 	add := func(b *block) error {
 		if len(list) >= maxMessages {

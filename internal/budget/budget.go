@@ -2,9 +2,9 @@
 //
 // Memory is charged before it is allocated, in one of three ways:
 //
-//   - Open is the first charge of a request. It waits in a queue, first come, first served. Whoever waits there holds
-//     nothing, so no two of them can wait for each other. AcquireBatch comes before all of them: a batch is small and
-//     soon gone, and would otherwise wait for reads of 512 MiB one after the other.
+//   - Open is the first charge of a request. It waits in a queue, first come, first served. Requests hold nothing
+//     while they wait there, so they cannot wait for each other. AcquireBatch comes before all of them: a batch is
+//     small and soon gone, and would otherwise wait for reads of 512 MiB one after the other.
 //   - Account.Grow is for memory whose size is only known later, such as the rows of a table. Its caller holds memory
 //     already, so it comes before the queue. One account at a time waits, for growFor at most: if several wait for each
 //     other, the first one is refused then, and gives its memory to the others.

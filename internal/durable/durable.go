@@ -64,8 +64,8 @@ func serial(flush func(*os.File) error) func(*os.File) error {
 	}
 }
 
-// Temporary names are .NAME.chaski-RANDOM.tmp: hidden, so patterns such as *.tif do not match them, and not to be
-// mistaken for names that somebody else chose.
+// Temporary names are .NAME.chaski-RANDOM.tmp. They are hidden, so patterns such as *.tif skip them, and others are
+// unlikely to choose such a name.
 const (
 	mark   = ".chaski-"
 	suffix = ".tmp"
@@ -109,8 +109,8 @@ func WriteFile(name string, write func(*os.File) error) error {
 	return err
 }
 
-// Scratch creates a temporary file, and returns what closes and removes it. Where the system removes open files, it has
-// no name, so a program that is killed leaves nothing.
+// Scratch creates a temporary file, and returns what closes and removes it. Where the system can remove open files, the
+// file loses its name at once: a program that is killed leaves nothing behind.
 func Scratch() (file *os.File, release func(), err error) {
 	file, err = os.CreateTemp("", "chaski-*"+suffix)
 	if err != nil {

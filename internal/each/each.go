@@ -1,5 +1,5 @@
-// Package each divides numbers or items among goroutines, and returns the error of the first item that failed: the
-// first by its place, not in time, so what a user reads does not depend on which goroutine was faster.
+// Package each divides numbers or items among goroutines, and returns the error of the first item in the list that
+// failed, whichever goroutine was faster.
 package each
 
 import (

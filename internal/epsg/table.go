@@ -137,7 +137,7 @@ func hasDatum(line, datum string) bool {
 }
 
 // ByDatum returns the code of the first CRS of longitude and latitude from Greenwich with a name, its own or its
-// datum's, or with the EPSG code of the datum; 0 if there is none. It compares letters and digits only, and ignores
+// datum's, or with the EPSG code of the datum; 0 if it finds no CRS. It compares letters and digits only, and ignores
 // case.
 func ByDatum(name string) int {
 	key := words(name)

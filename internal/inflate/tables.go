@@ -86,8 +86,8 @@ func build(table []uint32, look uint, sizes []uint8, entries []uint32) error {
 		}
 	}
 	if code != 1<<maxCode {
-		// A block without matches has no codes of distances, or one of one bit, with one of its
-		// halves idle.
+		// A block may lack codes of distances, if all of it is literals, or have one of a single bit, whose other value
+		// is unused.
 		if longest > 1 {
 			return errCodes
 		}

@@ -16,7 +16,7 @@ const Separator = "/"
 type Field struct {
 	Keys []string // of each file: the values of its names
 	Rows []int64  // of the files in a list of all files, unless they are Beside
-	// Names are the numbers of the names that its keys have, among those of samples; nil: all.
+	// Names has the numbers of the names in its keys, counted among the names of a sample; nil: all of them.
 	Names    []int
 	Optional bool // samples may lack a file
 	Beside   bool // its files make no samples

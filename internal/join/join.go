@@ -69,7 +69,7 @@ func (j *Join) Add(row int64, key string, m Match) {
 	j.hits = append(j.hits, hit{int32(row), m.Name, m.Near})
 }
 
-// None reports whether no name means a sample.
+// None reports whether the join is empty: all names failed to match.
 func (j *Join) None() bool { return len(j.hits) == 0 }
 
 // Matches yields the rows of the samples, and the names that mean them.

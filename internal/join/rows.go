@@ -11,7 +11,7 @@ import (
 type Rows struct {
 	// Of has for each file the number of its row, -1 for none.
 	Of []int64
-	// Unmatched is the number of files without a row, and Unused the number of rows without a file.
+	// Unmatched is the number of files that lack a row, and Unused the number of rows that lack a file.
 	Unmatched, Unused int
 
 	missing, stem string // the first one

@@ -16,9 +16,9 @@ type Planar struct {
 // PlanarLine is how many bytes of elements are written past the caches at a time: a line.
 const PlanarLine = 64
 
-// Convert makes elements of rows. above has the samples of the row above the first one, and has those of the last row
-// afterwards. The elements of the first row begin at first in dst, and those of the next ones pitch bytes apart, which
-// may be negative. Where all of them fill lines, they are written past the caches: call StreamEnd afterwards.
+// Convert makes elements of rows. above has the samples of the row above the first one; afterwards it has the samples
+// of the last row. The elements of the first row begin at first in dst. Rows begin pitch bytes apart, which may be
+// negative. Where all of them fill lines, they are written past the caches: call StreamEnd afterwards.
 func (p *Planar) Convert(dst []byte, first, pitch int, above, residuals []byte, rows int) {
 	if rows < 1 || p.convertSIMD(dst, first, pitch, above, residuals, rows) {
 		return

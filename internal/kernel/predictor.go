@@ -1,6 +1,6 @@
 // Package kernel holds the inner loops: plain functions over memory that the caller has sized and checked.
-// They allocate nothing, cannot fail, and touch no memory outside their arguments. A loop that reads bytes
-// as numbers (package cast) has a byte-wise twin beside it; tests compare the two bit for bit.
+// They cannot fail, allocate nothing, and touch only memory of their arguments. A loop that reads bytes as numbers
+// (package cast) has a byte-wise twin beside it; tests compare the two bit for bit.
 package kernel
 
 import (

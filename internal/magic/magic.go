@@ -109,7 +109,7 @@ var other = &Format{}
 // frameMagic is the magic number of OpenZL frames minus the version of their format, which is 1 to 64.
 const frameMagic = 0xD7B1A5C0
 
-// Of returns the format of a file by its first bytes. Formats that are not read have no class.
+// Of returns the format of a file by its first bytes. The Class of a format that chaski cannot read is 0.
 func Of(head []byte) *Format {
 	if virtual(head) {
 		return VRT
@@ -145,7 +145,7 @@ func bitmap(head []byte) bool {
 	return len(head) >= 10 && head[0] == 'B' && head[1] == 'M' && binary.LittleEndian.Uint32(head[6:]) == 0
 }
 
-// Named returns the format of a file by its extension. Formats that are not read have no class.
+// Named returns the format of a file by its extension. The Class of a format that chaski cannot read is 0.
 func Named(name string) *Format {
 	ext := strings.ToLower(path.Ext(name))
 	if file, array, ok := strings.Cut(name, "::"); ok && array != "" && Named(file) == NPZ {

@@ -15,7 +15,7 @@ func take(n int) ([]byte, error) {
 		return nil, os.NewSyscallError("mmap", err)
 	}
 	// Faults for each page of 4 KiB take as long as decoding some chips. The end of the memory that does not fill a
-	// huge page has small ones. A kernel without huge pages returns an error, which does no harm.
+	// huge page has small ones. A kernel that lacks huge pages returns an error, which does no harm.
 	_ = unix.Madvise(data, unix.MADV_HUGEPAGE)
 	return data, nil
 }

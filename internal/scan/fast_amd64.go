@@ -74,7 +74,8 @@ func add32(dst, src, above *byte, n int, v uint64) uint64
 const rowsBytes = 1 << 20
 
 // Rows replaces the numbers of each row, of 1, 2 or 4 bytes, by their running sums, two rows at a time. A row has pitch
-// bytes. It returns how many bytes that were: none if pitch is not a multiple of 16, and not a last row without a pair.
+// bytes. It returns the number of bytes done: 0 unless pitch is a multiple of 16. If the number of rows is odd, it
+// leaves the last one.
 func Rows(rows []byte, pitch, size int) (done int) {
 	if !hasAVX2 || pitch <= 0 || pitch%16 != 0 {
 		return 0

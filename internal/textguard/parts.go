@@ -15,7 +15,7 @@ type Parts struct {
 	Limit int64
 	// Byte comes at most maxMembers times in a part, 0 for any: each takes 40 bytes or more while the parser has it.
 	Byte byte
-	// Values are the values of a part; without a separator they are not counted.
+	// Values counts the values of a part, if it has a Separator.
 	Values Values
 
 	ctx         context.Context

@@ -37,8 +37,8 @@ func Object(b []byte) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// Members returns the members of a YAML object. Dates are strings as they are written, and so are keys: JSON has no
-// other. A node without content has none.
+// Members returns the members of a YAML object. Dates are strings as they are written, and so are keys, because all
+// keys of JSON are strings. An empty node has no members.
 func Members(n *yaml.Node) (map[string]any, error) {
 	if n.Kind == 0 {
 		return nil, nil

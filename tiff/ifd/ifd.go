@@ -303,7 +303,7 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	}
 	entries := int64(n) * int64(entrySize)
 	if end := pos + int64(countSize) + entries; end <= f.Size() && f.Size()-end < int64(nextSize) {
-		// Some writers end the file without a pointer to the next directory, so it is not asked for.
+		// Some writers omit the pointer to the next directory at the end of the file. Asking for it would fail.
 		nextSize = 0
 	}
 	data, err = f.Bytes(ctx, part, pos+int64(countSize), entries+int64(nextSize))

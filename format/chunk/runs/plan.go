@@ -106,8 +106,8 @@ func (p *Plan) selectGroups(x *chunk.Index, box chunk.Box, bands []int) (g0, g1 
 
 // sort orders the chunks by offset.
 func (p *Plan) sort(x *chunk.Index) {
-	// Looks first, because the chunks of a TOG or a rumi file are in order already, and those of other TIFFs are once
-	// all positions of one group come before those of the next.
+	// It looks before it sorts: the chunks of a TOG or a rumi file are in order already, and the chunks of other TIFFs
+	// are in order group by group.
 	if inOrder(x, p.Chunks) {
 		return
 	}
@@ -120,8 +120,8 @@ func (p *Plan) sort(x *chunk.Index) {
 	})
 }
 
-// byGroup lists in grouped all positions of one group, then those of the next, if each position has as many chunks as
-// the first one.
+// byGroup lists the chunks in grouped, one group after the other, each by position. It assumes that each position has
+// as many chunks as the first one.
 func (p *Plan) byGroup(groups int) {
 	each := 1
 	for each < len(p.Chunks) && p.Chunks[each]/groups == p.Chunks[0]/groups {

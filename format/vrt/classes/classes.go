@@ -43,7 +43,7 @@ func (c *Classes) Legend() chunk.Legend {
 }
 
 // OfFile returns what the GDAL_METADATA of a TIFF says of the classes of its first band: since 3.12, GDAL writes
-// the attribute table there, and not into NAME.aux.xml. What is not XML says nothing.
+// the attribute table there instead of into NAME.aux.xml. The result is empty if metadata is not XML.
 func OfFile(ctx context.Context, metadata string) *Classes {
 	var in firstBand
 	if len(metadata) > maxMetadata {

@@ -4,7 +4,7 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// hasVectors says whether the loops in pfor_amd64.s can run here; those of 8 and 16 bits need AVX2.
+// hasVectors says whether the loops in pfor_amd64.s can run here. The loops for 8 and 16 bits need AVX2, too.
 var hasVectors = cpu.X86.HasAVX
 
 // unpack8 is pforBodyGo for numbers of 1 byte, and 1 to 7 bits a number.
