@@ -85,7 +85,7 @@ func (o *blockOrder) start(lane int64) int64 {
 	return whole - whole%o.Samples
 }
 
-// pool returns the lane of a place, and its pool among those of the lane.
+// pool returns the lane of a place, and the number of its pool in the lane.
 func (o *blockOrder) pool(place int64) (lane, pool int64) {
 	lanes := o.lanes()
 	each, more := o.n/lanes, o.n%lanes // so many lanes have one more

@@ -88,7 +88,7 @@ func CutTar(path string) (archive, member string, ok bool) {
 	return path[:at], path[at+1:], true
 }
 
-// InDatabase reports whether a name is that of a value in a database of LMDB: A.mdb/KEY, or /vsitar/{A.mdb}/KEY.
+// InDatabase reports whether name is the path of a value in a database of LMDB: A.mdb/KEY, or /vsitar/{A.mdb}/KEY.
 func InDatabase(name string) bool {
 	if parts, file, ok := cutPart(name); ok && parts.Tar {
 		return parts.Member != "" && !strings.HasSuffix(file, tarEnds[0])

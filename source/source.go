@@ -252,7 +252,7 @@ type Putter interface {
 	// Put writes an object of the bytes of body: as a whole, or after an error not at all. With fresh an object that is
 	// there is fault.Unsupported. A URI that is only read is fault.Unsupported, too.
 	Put(ctx context.Context, uri string, body io.ReadSeeker, fresh bool) error
-	// Remove removes an object. One that is not there is no error.
+	// Remove removes an object. It returns nil if there is no such object.
 	Remove(ctx context.Context, uri string) error
 }
 

@@ -208,8 +208,8 @@ func Find[T any]() (list []T) {
 	return list
 }
 
-// known are formats whose kinds a program may not import, and what is not read. A directory is of one of them if a file
-// below it exists. Kinds that are registered come first.
+// known lists the formats whose kinds a program may leave out, and formats that are not read. A directory has such a
+// format if one of files exists below it. Kinds that are registered come first.
 var known = []struct {
 	format string // the name of the format, or ""
 	files  []string

@@ -305,7 +305,7 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 }
 
 // sameClasses returns an error about a class that has another number in the run that continues: the numbers that a
-// model has learnt would mean other things. Lists of over 64 bytes are hashes, of which nothing is known.
+// model has learnt would mean other things. Lists of over 64 bytes are kept as hashes, so it cannot compare them.
 func (s State) sameClasses(now State) error {
 	was, is := s.Run.values(), now.Run.values()
 	for _, name := range slices.Sorted(maps.Keys(is)) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Numbers of a file of LMDB 0.9, as 64-bit little-endian machines write it (mdb.c). A file is pages: two with the roots
-// of the trees, then those of trees, and values that are larger than a node.
+// of the trees, then nodes of trees, and values that are larger than a node.
 const (
 	dbMagic   = 0xbeefc0de
 	dbVersion = 1

@@ -57,8 +57,8 @@ const idle = 7 * 24 * time.Hour
 const reclaimEvery = time.Hour
 
 const (
-	// pause is how long a cache stores nothing after a disk took no range, reads nothing after it gave none, and
-	// does neither after it was slow: otherwise each range would fail anew.
+	// pause is how long a cache stops writing after a disk refused a range, stops reading after a read failed, and
+	// stops both after the disk was slow: otherwise each range would fail anew.
 	pause = time.Minute
 	// slow is how long the disk takes for one range when the store would be faster: a request of a few MiB takes less.
 	slow = 2 * time.Second

@@ -14,7 +14,7 @@ type Putter interface {
 	// Put writes an object of the bytes of body: as a whole, or after an error not at all. With fresh it fails with
 	// Exists if there is an object.
 	Put(ctx context.Context, uri string, body io.Reader, fresh bool) error
-	// Remove removes an object. It fails with Missing, or not, if there is none.
+	// Remove removes an object. If there is no such object, it may return nil or an error of kind Missing.
 	Remove(ctx context.Context, uri string) error
 }
 

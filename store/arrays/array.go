@@ -46,7 +46,7 @@ func (o Options) withDefaults(account *budget.Account) Options {
 	return o
 }
 
-// Array is an open array. It keeps no file open, does not change, and is safe for concurrent use.
+// Array is an open array. It is immutable, keeps no file open, and is safe for concurrent use.
 type Array struct {
 	Meta
 	URI  string // of its directory
@@ -111,8 +111,8 @@ func (a *Array) Opener() source.Opener { return a.open }
 // Indexes keeps the indexes of objects of all arrays of a store.
 func (a *Array) Indexes() *lru.Cache[string, any] { return a.options.memory.indexes }
 
-// view applies the attribute _Unsigned of NetCDF, whose classic form has no unsigned integers of some sizes: "true"
-// says that signed integers are unsigned, "false" the opposite.
+// view applies the attribute _Unsigned of NetCDF, whose classic form lacks unsigned integers of some sizes: "true" says
+// that signed integers are unsigned, "false" that unsigned ones are signed.
 func (m *Meta) view() {
 	m.stored = m.DType
 	integers := [...][2]chunk.DType{{chunk.Int8, chunk.Uint8}, {chunk.Int16, chunk.Uint16}, {chunk.Int32, chunk.Uint32},

@@ -162,14 +162,14 @@ func (n *Node) Inside(ctx context.Context, p string) (*Node, error) {
 	node, err := n.At(ctx, p)
 	if Missing(err) {
 		if list, failed := n.Members(ctx); failed == nil {
-			err = n.none(p, list)
+			err = n.noMember(p, list)
 		}
 	}
 	return node, err
 }
 
-// none returns the error about a path without a node, in a group of arrays.
-func (n *Node) none(p string, list []Member) error {
+// noMember returns the error about a path that the group lacks.
+func (n *Node) noMember(p string, list []Member) error {
 	return fault.WithFile(fault.NoMember("group", "no array or group %q; there are %s", p,
 		fault.Near(p, list, Member.path)), n.URI)
 }
@@ -343,8 +343,8 @@ func (n *Node) Arrays(ctx context.Context) ([]string, error) {
 	return paths, cmp.Or(err, full)
 }
 
-// attributesAt returns the attributes of an array or a group, also of an array that cannot be read: GDAL keeps what it
-// says of the CRS in one of characters. It reports false if there is none.
+// attributesAt returns the attributes of an array or a group, also of an array that cannot be read: GDAL describes the
+// CRS in the attributes of an array of characters. It reports false if p names neither.
 func (n *Node) attributesAt(ctx context.Context, p string) (Object, bool) {
 	if entry, ok := n.below[n.prefix+p].(*made); ok {
 		return entry.attrs, true

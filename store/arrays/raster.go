@@ -91,7 +91,7 @@ func (s *Raster) About() store.About {
 	return about
 }
 
-// axisNames returns the names of the dimensions n and t, "" of one that has none or is not there.
+// axisNames returns the names of the dimensions n and t, or "" for a dimension that is missing or unnamed.
 func (s *Raster) axisNames() (rows, steps string) {
 	m := s.bands[0]
 	name := func(axis int) string {
@@ -318,7 +318,7 @@ func (n *Node) raster(ctx context.Context, field, column, dims string) (*Raster,
 			return single(array.Images(dims))
 		}
 		if column != "" {
-			return nil, n.none(column, list)
+			return nil, n.noMember(column, list)
 		}
 	}
 	return n.bandsOf(list, dims)

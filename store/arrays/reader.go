@@ -233,7 +233,7 @@ func (a *Array) readStrings(ctx context.Context) ([]string, error) {
 	return texts, nil
 }
 
-// splitStrings splits the content of a chunk of strings, of which the last ones may be behind the end of the array.
+// splitStrings splits the content of a chunk of strings. The last strings may lie behind the end of the array.
 func splitStrings(to []string, data []byte) error {
 	if len(data) < 4 || int64(binary.LittleEndian.Uint32(data)) < int64(len(to)) {
 		return broken("codec vlen-utf8", "%d bytes, for %d strings", len(data), len(to))

@@ -88,8 +88,8 @@ func originOf(text string) time.Time {
 	return from
 }
 
-// value returns the time that a number stands for, in microseconds since 1970. One that is not finite, or that has no
-// such number, is null.
+// value returns the time that a number stands for, in microseconds since 1970. A number that is not finite, or too
+// large for microseconds, is null.
 func (t *cfTime) value(number float64) column.Value {
 	micros := math.Round(number*(float64(t.unit)/float64(time.Microsecond))) + float64(t.from.UnixMicro())
 	if !(math.Abs(micros) < 1<<62) {

@@ -34,7 +34,7 @@ const (
 	pamExt  = ".aux.xml"
 )
 
-// BesideVariable is an environment variable: with "no", "false", "off" or "0" nothing is looked for beside a raster.
+// BesideVariable is an environment variable: "no", "false", "off" or "0" stop the search for files beside a raster.
 const BesideVariable = "CHASKI_BESIDE"
 
 // sidecarNames are the names of the files beside a raster, "" for those that are not there.

@@ -40,7 +40,8 @@ type Source struct {
 	Kind Kind
 	// Strings says that a column of Kind Text holds strings alone, also if a CSV file has numbers in it.
 	Strings bool
-	// Label says that the field has values, not rasters: of several stores those of an array of each.
+	// Label says that the field has values, not rasters. Of several stores it has the values of one array of each
+	// store.
 	Label bool
 	// Blob is the table's column of index blobs (rumi or chunk) of the rasters.
 	Blob string
@@ -864,8 +865,8 @@ func Fields(ctx context.Context, src string, o Options) ([]string, error) {
 // with one opener: a mixture may name a directory many times.
 func Share(ctx context.Context) context.Context { return listing.Share(ctx) }
 
-// Glob returns the raster files that a pattern matches, sorted, as Open reads them. A path is returned as it is if it
-// has no characters of a pattern, if there is such a file, or if nothing matches: members of archives may have such
+// Glob returns the raster files that a pattern matches, sorted, as Open reads them. It returns pattern itself if it
+// lacks the characters of a pattern, if it names a file, or if nothing matches: members of archives may have such
 // names.
 func Glob(ctx context.Context, o source.Opener, pattern string) (paths []string, err error) {
 	if !listing.MayGlob(pattern) {
@@ -894,8 +895,8 @@ func (t *Table) Announce(field int, row int64) (over func()) {
 	return f.cells.stored.Announce(f.tableRow(row))
 }
 
-// Extent returns the bytes of an object with the raster of a field in a row, if that is one of several in the object:
-// those of the page that its cell is in. It is nil for fields whose rasters are files.
+// Extent returns where the raster of a field in a row lies, if an object holds several rasters: the bytes of the page
+// that has its cell. It is nil for fields whose rasters are files.
 func (t *Table) Extent(field int) func(ctx context.Context, row int64) (at source.Extent, ok bool) {
 	f := &t.fields[field]
 	if !f.cells.paged() {

@@ -46,7 +46,7 @@ func IsENVI(ctx context.Context, o source.Opener, uri string) (bool, error) {
 	return text != "", err
 }
 
-// besideENVI returns the text of the header of an ENVI raster beside a file, "" if there is none.
+// besideENVI returns the text of the ENVI header beside a file, or "" if the file has no such header.
 func besideENVI(ctx context.Context, o source.Opener, uri string) (string, error) {
 	ext := path.Ext(source.Name(uri))
 	switch strings.ToLower(ext) {

@@ -350,7 +350,7 @@ func newRowReader(ctx context.Context, f *fieldColumns, row int64) *rowReader {
 	return &rowReader{ctx: ctx, row: row, field: f.name, at: f.tableRow(row)}
 }
 
-// cell returns the cell of a column that a table may lack: null without the column, or of a sample without a file.
+// cell returns the cell of a column. It is null if the table lacks the column, or the sample has no file.
 func (r *rowReader) cell(c *columns.Column) Value {
 	if c == nil || r.err != nil || r.at < 0 {
 		return Value{Null: true}

@@ -88,7 +88,7 @@ func (t *Table) CheckSums(ctx context.Context) error {
 const noSize = math.MaxUint64
 
 func hashValues(ctx context.Context, f *fieldColumns, n int64) ([16]byte, error) {
-	// The whole path, because without sizes nothing else distinguishes two datasets.
+	// If sizes are unknown, the whole path counts, because nothing else distinguishes two datasets.
 	below := f.files() && f.hasSizes()
 	if sums := f.ofSamples(f.main).Sums; sums != nil && sums.Below == below {
 		return sums.Values, nil

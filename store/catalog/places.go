@@ -130,9 +130,9 @@ func (t *Table) suspects(ctx context.Context, first, other *fieldColumns) ([]boo
 // unlike is the signature that differs from all, also from itself.
 var unlike = crs.Point{math.NaN(), math.NaN()}
 
-// signature returns numbers that two rasters at one place share, of a cell of one of the columns that say where they
-// are. The parameters of a CRS have none, nor has the transform of a rotated raster or, by boundless, of one without
-// bounds: then transforms and sizes together say how they lie.
+// signature returns two numbers from a cell of a column that says where a raster is. Two rasters at one place share
+// them. It returns unlike for the parameters of a CRS, for the transform of a rotated raster and, with boundless, for
+// any transform: then transforms and sizes together say how rasters lie.
 func signature(c Value, boundless bool) crs.Point {
 	transform := columns.Transform(c)
 	switch {
@@ -152,7 +152,7 @@ func (t *Table) placed(ctx context.Context, f *fieldColumns, row int64) (Asset, 
 	asset := Asset{URI: string(reader.cell(f.main).Text),
 		Index: &chunk.Index{Height: int(side(reader.cell(f.columns[layout.Height]))),
 			Width: int(side(reader.cell(f.columns[layout.Width])))}}
-	// Without a size it cannot be compared before it is opened, so it gets no place.
+	// A raster of unknown size gets no place, because it cannot be compared before it is opened.
 	if asset.Index.Height > 0 && asset.Index.Width > 0 {
 		asset.Place = reader.place(f, asset.Index.Height, asset.Index.Width)
 	}

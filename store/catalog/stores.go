@@ -63,7 +63,7 @@ func fileOf(name string) (file, array string) {
 	return file, array
 }
 
-// arrayOf returns the name of an array in a .npz file or in a value of a database; that of another file stays.
+// arrayOf returns the name of an array in a .npz file or in a value of a database. Other files keep their name.
 func arrayOf(file, array string) string {
 	if array != "" && (magic.Named(file) == magic.NPZ || source.InDatabase(file)) {
 		return source.ArrayName(file, array)
@@ -264,7 +264,7 @@ func (t *Table) readLabels(ctx context.Context, counts []int64) error {
 // imageAxis is the column of the number of each image along n in its store, where no array has this name.
 const imageAxis = "n"
 
-// alongN returns the numbers of the images in their stores, of which each sample has counts.
+// alongN returns a column with the number of each image in its store. counts has the number of images of each sample.
 func alongN(counts []int64) *columns.Column {
 	parts := make([]*column.Column, len(counts))
 	for i, n := range counts {

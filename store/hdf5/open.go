@@ -387,7 +387,7 @@ func joined[T any](values []T, add func([]byte, T) []byte) (list []byte) {
 	return slices.Clip(list)
 }
 
-// number returns a float in JSON, which has no NaN and no infinities: they are strings, as in Zarr.
+// number appends a float as JSON. JSON lacks NaN and infinities, so these are strings, as in Zarr.
 func number(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):

@@ -1,5 +1,5 @@
-// Package matlab opens MAT-files of MATLAB as groups of arrays, as store/arrays has them: those of level 5 (MATLAB 5 to
-// 7.2, scipy.io.savemat, Octave), and those of MATLAB 7.3, which are HDF5.
+// Package matlab opens MAT-files of MATLAB as groups of arrays, as store/arrays has them. It reads level 5 (MATLAB 5 to
+// 7.2, scipy.io.savemat, Octave), and MATLAB 7.3, which is HDF5.
 //
 // Variables are arrays by their names, members of structures by NAME.MEMBER, and elements of cells and of arrays of
 // structures by their number, from 0 on, in the order of the file: NAME.0. Samples have the type in which they are

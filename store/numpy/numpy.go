@@ -22,7 +22,7 @@ var (
 	_ = store.Register(&arrays.Kind{Noun: "an archive of NumPy arrays", Files: magic.NPZ, Looks: no, OpenNode: OpenAll})
 )
 
-// no says that no path is a dataset of its own by its bytes: fields say which files are opened as arrays.
+// no implements arrays.Kind.Looks. Fields say which files are opened as arrays, so the bytes of a path do not matter.
 func no(context.Context, source.Opener, source.Path) (bool, error) { return false, nil }
 
 const (

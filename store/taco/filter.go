@@ -152,8 +152,8 @@ func mayMatch(f *spacetime.Filter, c *taco2.Collection, i int) bool {
 	if f.Box != nil && f.GeometryColumn(is) == prefix+"centroid" && !mayMeet(*f.Box, extent.Spatial) {
 		return false
 	}
-	// If there is a column of middles, the extent covers the middles of the rows that have one. Rows without a middle
-	// may begin at any time, and a middle need not lie after its start, so such an extent proves nothing.
+	// If there is a column of middles, the extent covers the middles of the rows that have one. Other rows may begin at
+	// any time, and a middle may lie before its start, so such an extent proves nothing.
 	if f.Times == nil || len(extent.Temporal) != 2 || f.TimeColumn(is) != prefix+"time_start" ||
 		slices.Contains(columns, prefix+"time_middle") {
 		return true

@@ -286,7 +286,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		var set []string
 		in, lost := catalogIn(ctx, d.opener, uri)
 		if in == "" && lost == nil {
-			// A name without a file may stand for a split container, whose parts users need not list.
+			// A name without a file may stand for a split container: users may leave it to chaski to find the parts.
 			set, lost = partsOf(ctx, d.opener, uri)
 		}
 		switch {

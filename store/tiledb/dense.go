@@ -8,9 +8,9 @@ import (
 )
 
 // Dense reads all values of one attribute in a box of a dense array, in row-major order, independent of the orders of
-// the array. Cells that were never written have the fill value of the attribute, or in formats without one of the type:
-// the lowest value of a signed type or a datetime, the highest of an unsigned one, NaN, 0x80 for char, and 0 for
-// strings. A cell of variable length then holds one fill value.
+// the array. Cells that were never written have the fill value of the attribute. Formats that lack it have the fill
+// value of the type: the lowest value of a signed type or a datetime, the highest of an unsigned one, NaN, 0x80 for
+// char, and 0 for strings. A cell of variable length then holds one fill value.
 func (r *Reader) Dense(ctx context.Context, attr int, b Box) (Values, error) {
 	_, cells, err := r.a.Shape(b)
 	if err != nil {

@@ -74,7 +74,7 @@ type Attr struct {
 	Enum string
 }
 
-// FillValue returns the value of a cell that was never written, which must not be changed.
+// FillValue returns the value of a cell that was never written. The caller must not change it.
 func (a *Attr) FillValue() []byte {
 	if a.Fill != nil {
 		return a.Fill

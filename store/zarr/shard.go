@@ -174,7 +174,7 @@ func (a *objects) shardBytes() int64 {
 // Prepare implements arrays.Chunks.
 func (a *objects) Prepare(context.Context) error { return nil }
 
-// Find implements arrays.Chunks. Without shards it asks for nothing.
+// Find implements arrays.Chunks. It makes requests only if the array has shards.
 func (a *objects) Find(ctx context.Context, at []int64) (chunk.Stored, error) {
 	uri := a.Object(at)
 	if len(a.shards) == 0 {

@@ -50,7 +50,8 @@ func textType3(raw json.RawMessage) (t fixedText, ok bool) {
 	return t, t.wide && t.bytes%4 == 0 || typ.Name == "null_terminated_bytes"
 }
 
-// hold makes the metadata that of the bytes of strings, before its codecs are read.
+// hold turns the metadata of an array of strings into metadata of their bytes, with one axis more, before its codecs
+// are read.
 func (t fixedText) hold(m *meta) {
 	m.DType, m.Fill = chunk.Uint8, []byte{0}
 	m.Shape, m.Chunks = append(m.Shape, t.bytes), append(m.Chunks, t.bytes)

@@ -411,7 +411,7 @@ func extentOf(ctx context.Context, levels []*Level) (*Extent, error) {
 func world() *Extent { return &Extent{Spatial: []float64{-180, -90, 180, 90}} }
 
 // cover extends an extent to another. A box whose west lies east of its east crosses the antimeridian; together with
-// any other it is taken to go around the globe. A time that is not in ISO 8601 does not extend the others.
+// any other it is taken to go around the globe. It ignores times that are not in ISO 8601.
 func (e *Extent) cover(o *Extent) {
 	a, b := e.Spatial, o.Spatial
 	box := []float64{min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3])}
@@ -456,7 +456,7 @@ func boxOf(ctx context.Context, t *tables.Table, name string) ([]float64, error)
 	for i := range values.Len() {
 		x, y, err := geometries.Centroid(values, i)
 		if err != nil || !(math.Abs(x) <= 180 && math.Abs(y) <= 90) {
-			// A point beyond the globe would stretch the box, and no point does not say where the sample is.
+			// A point beyond the globe would stretch the box, and a null point gives the sample no location.
 			continue
 		}
 		box[0], box[1] = min(box[0], x), min(box[1], y)

@@ -47,8 +47,8 @@ func (c *Collection) named(more ...jsonMember) ([]byte, error) {
 	return doc, nil
 }
 
-// people returns people or organisations without members that are null, and with no others than allowed, if some are.
-// others reports whether there were others.
+// people returns people or organisations, without members that are null. If allowed has names, it drops all other
+// members; others reports whether there were any.
 func people(list []map[string]any, allowed ...string) (out []map[string]any, others bool) {
 	for _, item := range list {
 		kept := map[string]any{}

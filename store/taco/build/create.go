@@ -19,9 +19,9 @@ import (
 // Create writes a dataset to path. A ZIP replaces a file of that name; a folder must not exist. An error or a kill
 // leaves an old container unchanged.
 //
-// Samples are checked before anything is written: an id that is not allowed or not unique, samples of level 0 whose
-// trees differ, columns that differ at a level, or a description that lacks a member, are fault.Unsupported. The first
-// file that cannot be read ends Create with an error that names it.
+// Samples are checked before anything is written: an id that is invalid or repeated, samples of level 0 whose trees
+// differ, columns that differ at a level, or a description that lacks a member, are fault.Unsupported. The first file
+// that cannot be read ends Create with an error that names it.
 func Create(ctx context.Context, t *Taco, path string, o Options) (*Result, error) {
 	w := newWriter(path, t.Collection, o)
 	if err := w.check(path); err != nil {

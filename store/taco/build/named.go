@@ -83,8 +83,9 @@ func (w *containerWriter) laidOut(paths []string, file string, samples []int32) 
 	return n, n.fill(w, samples)
 }
 
-// fileName returns the name that all samples that are files get for their file: "image", or "file" if the first one is
-// no raster, with the extension that all have or, without one, the extension of its format.
+// fileName returns the name that all samples that are files get for their file: "image" with the extension that all
+// share, or else the extension of the format; "file" with the extension that all share, if any, if the first one is not
+// a raster.
 func (w *containerWriter) fileName(ctx context.Context, samples []int32) (string, error) {
 	level := w.levels[0]
 	extension := func(row int32) string {

@@ -58,8 +58,7 @@ type More func(ctx context.Context, levels []Level) ([]*tables.Table, error)
 // Inspection computes columns from the bytes of files: see Options.Inspect.
 type Inspection struct {
 	// File is called once for each file, without padding, by several goroutines. r reads the bytes of the row of
-	// Level.Rows with that number; File does not close it, and does not use it after it returns. File is nil if no
-	// column needs the bytes.
+	// Level.Rows with that number; File must not close r or keep it. File is nil if no column needs the bytes.
 	File func(ctx context.Context, level, row int, r source.Reader) error
 	// Columns returns for each level a table with a row for each of its samples, or nil. It is called once, after
 	// File was called for all files.

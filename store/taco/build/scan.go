@@ -116,8 +116,8 @@ type List struct {
 }
 
 // Listed reads a table with a row for each sample. The column "id" has the ids from level 0 down, such as
-// "tile_00/img.tif", and "path" the file or URI with the bytes, relative to dir; it is null for a folder, which needs
-// no row if it has no columns. The other columns belong to the samples: see List.Columns.
+// "tile_00/img.tif", and "path" the file or URI with the bytes, relative to dir; it is null for a folder, which may
+// lack a row if it has no columns. The other columns belong to the samples: see List.Columns.
 func Listed(ctx context.Context, t *tables.Table, dir string) (*List, error) {
 	ids, err := textOf(ctx, t, ListID)
 	if err != nil {

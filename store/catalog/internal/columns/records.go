@@ -185,7 +185,7 @@ func (r *records) column(name string) (*Column, error) {
 	return out, nil
 }
 
-// find returns a feature of an example, without values if it has none.
+// find returns a feature of an example. It is empty if the example lacks the feature.
 func find(data []byte, name string) (f tfrecord.Feature, err error) {
 	err = tfrecord.Features(data, func(other, message []byte) (err error) {
 		if string(other) == name {

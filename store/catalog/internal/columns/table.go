@@ -310,10 +310,10 @@ func (t *Table) noColumn(name, hint string) error {
 		fault.Near(name, t.names, fault.Itself), hint)
 }
 
-// OfRecords reports whether the rows are those of TFRecord files.
+// OfRecords reports whether the rows come from TFRecord files.
 func (t *Table) OfRecords() bool { return t.records != nil }
 
-// Fields returns the names of the columns of Parquet files, of which a struct is one, and of features.
+// Fields returns the names of the columns of Parquet files, where a struct is one column, and of features.
 func (t *Table) Fields() (names []string) {
 	if t.Files == nil {
 		return t.names

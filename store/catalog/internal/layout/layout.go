@@ -43,7 +43,7 @@ const (
 // Creator is what the footer of a catalog says that wrote it, before the version.
 const Creator = "chaski"
 
-// Sums are the digests of which the fingerprint of a catalog is made, so whoever opens it need not read its columns.
+// Sums are the digests from which the fingerprint of a catalog is made, so that opening it does not read its columns.
 type Sums struct {
 	Rows    int64          `json:"rows"`
 	Columns map[string]Sum `json:"columns"`

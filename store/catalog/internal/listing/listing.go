@@ -96,8 +96,8 @@ func FilesOf(path string) Files {
 	return files
 }
 
-// isUnnamed reports whether the ending of a name is that of no format, or one that several have: files of Erdas end in
-// .img, too.
+// isUnnamed reports whether the extension of a name does not tell the format: it is unknown, or several formats share
+// it, as Erdas and ENVI share .img.
 func isUnnamed(name string) bool {
 	ext := strings.ToLower(path.Ext(name))
 	return ext == erdasEnd || len(ext) > 1 && !strings.ContainsAny(ext, "{}*?[/") && magic.OfName(name) == ""
@@ -268,7 +268,7 @@ func (l *Listing) hasHeader(name string) bool {
 	return false
 }
 
-// instead returns what to list of a directory that holds no rasters, but stores, or pictures and no tables.
+// instead returns what to list of a directory that lacks rasters: stores, or pictures if there are no tables.
 func (l *Listing) instead() Files {
 	switch {
 	case len(l.Paths) > 0:
@@ -280,7 +280,7 @@ func (l *Listing) instead() Files {
 	return Rasters
 }
 
-// notRead returns an error if there is nothing to read except rasters of formats that chaski does not read.
+// notRead returns an error if the only files found are rasters of formats that chaski does not read.
 func (l *Listing) notRead() error {
 	if len(l.Paths)+len(l.Shards)+len(l.Metadata) > 0 || l.unread == "" {
 		return nil

@@ -32,7 +32,7 @@ type columnSum struct {
 	outside       bool   // a value does not begin with the folder
 }
 
-// newSums returns the digests of the columns that fields read: URIs and sizes, and those of joined tables.
+// newSums returns the digests of the columns that fields read: URIs, sizes, and the columns of joined tables.
 func newSums(fields []parquet.Field, folders map[string]string) sums {
 	own := map[string]bool{}
 	for _, field := range Fields() {

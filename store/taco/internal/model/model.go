@@ -85,8 +85,8 @@ type Sequence struct {
 	Most int
 	// Level is the level of the files.
 	Level int
-	// Rows are the rows of that level for each sample, in the order of their numbers. A sample whose files are more
-	// than Most, or not numbered from 0 on, has none.
+	// Rows are the rows of that level for each sample, in the order of their numbers. The rows of a sample are nil if
+	// it has more files than Most, or other numbers than 0, 1, 2 and so on.
 	Rows [][]int
 }
 

@@ -87,7 +87,7 @@ func (c *reader) settle(ctx context.Context, k int) error {
 }
 
 // doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of the folders above
-// are not in byte order, with or without a separator at the end, or the offsets of the files are not in storage order.
+// break byte order, with or without a separator at the end, or the offsets of the files break storage order.
 func (c *reader) doubtful(ctx context.Context, l *levelTable, k int) (doubtful map[int32]bool, err error) {
 	if _, err := c.container.Linked(ctx, k); err != nil {
 		return nil, err
