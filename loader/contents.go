@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle/steps"
 )
 
-// markedSamples is how many samples Marks reads with Options.VerifyContents. Of data of which a twentieth differs, it
+// markedSamples is how many samples Marks reads with Options.VerifyContents. If a twentieth of the data differs, it
 // misses that once in 26 times (0.95^64); reading them takes about as long as two batches of 32.
 const markedSamples = 64
 
@@ -41,7 +41,7 @@ func (e *Engine) contents(ctx context.Context) (string, error) {
 	sum := digest.New()
 	n := min(markedSamples, e.samples)
 	for i := range n {
-		// A position has a ticket of its own, since those of a batch may be of one source or size.
+		// Each position has a ticket of its own, because a batch may have to have samples of one source or size only.
 		b, err := e.Start(ctx, steps.Ticket{Positions: []int64{i * (e.samples / n)}}, true).Wait(ctx)
 		if err != nil {
 			return "", errors.Join(ctx.Err(), err)

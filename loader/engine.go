@@ -365,7 +365,7 @@ func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error)
 }
 
 // readerBytes returns the most memory of workers beyond Options.Fetchers, in bytes: a 64th of the machine's, but at
-// least 64 MiB, of which 1,280 workers may hold 50 KiB each, and at most 512 MiB.
+// least 64 MiB, where 1,280 workers may hold 50 KiB each, and at most 512 MiB.
 func readerBytes() int64 { return min(max(procs.Memory()/64, 64<<20), 512<<20) }
 
 // workersFor returns how many workers the engine may have if each holds so many bytes: for remote files with small

@@ -471,8 +471,8 @@ func (p *dryRun) count(ctx context.Context, leaf int, asset *dryrun.Asset, w *dr
 	return err
 }
 
-// join replaces the runs of an asset that lie in a span by the span, the first time, and leaves them out else. With
-// decoded it leaves out their chunks, too: those of an array, each in the run of its own.
+// join replaces the first run in a span by the span, and drops later runs in it. With decoded it also drops the chunks
+// in such a run if they belong to an array, where each chunk has a run of its own.
 func (p *dryRun) join(uri string, decoded bool) {
 	if p.spans == nil {
 		return

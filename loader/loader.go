@@ -99,7 +99,7 @@ func (e *Engine) remotePrefetch(world int) int {
 	return int(min(max(room/max(largest, 1), batch.DefaultPrefetch), batch.MaxAutoPrefetch))
 }
 
-// checkRun returns an error if a rank would get no batches, or prepares none ahead.
+// checkRun returns an error if prefetch is below 1, or if a rank would get no batches.
 func (e *Engine) checkRun(rank, world, prefetch int) error {
 	if prefetch < 1 {
 		return fmt.Errorf("loader: Prefetch is %d: it must be at least 1", prefetch)

@@ -26,7 +26,7 @@ type tilePlan struct {
 	needs  [][]pixels.Need // for each of orders
 }
 
-// add plans the chunks of a window. It reports whether the ticket still has work: if not, it plans nothing.
+// add plans the chunks of a window, unless the ticket is done. It reports whether it planned them.
 func (t *tilePlan) add(tiles *pixels.TileCache, order int64, needs []pixels.Need) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

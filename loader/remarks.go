@@ -121,7 +121,8 @@ func unscaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 	return field.Name
 }
 
-// scaled names a field of files whose scales are not applied, where the spec does not say so.
+// scaled returns the name of a field if its files have scales that the spec leaves open, and so chaski does not apply
+// them.
 func scaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 	if !field.MayBePhysical() || field.Normalize != nil || first.Index.Physical == nil {
 		return ""

@@ -165,7 +165,7 @@ func (s *blockSpans) keep(block *heldBlock, spans []*span) {
 	}
 	for at := s.used.Front(); at != nil; {
 		old := at.Value.(*heldBlock)
-		if at = at.Next(); s.over(old, block) || old.before(block) && s.held+bytes > s.bound {
+		if at = at.Next(); s.expired(old, block) || old.before(block) && s.held+bytes > s.bound {
 			s.drop(old)
 		}
 	}
@@ -186,9 +186,9 @@ func (b *heldBlock) before(later *heldBlock) bool {
 	return b.Dataset == later.Dataset && (b.Epoch != later.Epoch || b.Lane == later.Lane && b.Pool != later.Pool)
 }
 
-// over reports whether no ticket needs a block that is of another pool than a later one, and not of the pool before it:
-// several clients need not be at the same step. It needs the lock.
-func (s *blockSpans) over(b, later *heldBlock) bool {
+// expired reports whether no ticket needs block b any more, now that a later one is read. The pool just before that of
+// the later block is kept, because clients may be at different steps. It needs the lock.
+func (s *blockSpans) expired(b, later *heldBlock) bool {
 	last := b.Epoch == later.Epoch && b.Pool == later.Pool-1 || later.Pool == 0
 	return b.before(later) && !last && s.active[poolOf(b.Block)] == 0
 }

@@ -19,8 +19,8 @@ import (
 // Start asks for the rows of a ticket and never blocks. The engine works on the tickets of a stream in
 // the order in which they come, and on the tickets of several clients and streams (resources.WithCaller) in
 // turns, as workers and memory allow. With native, tensors that are smaller in their
-// native dtype keep it, and Tensor.Convert holds the arithmetic left to do. An invalid ticket ends
-// with an error of kind not found, unsupported or limit.
+// native dtype keep it, and Tensor.Convert holds the arithmetic left to do. An invalid ticket ends with an error of
+// kind limit, unsupported or not found.
 func (e *Engine) Start(ctx context.Context, t steps.Ticket, native bool) *Pending {
 	pending := &Pending{engine: e, ticket: t, native: native, done: make(chan struct{})}
 	pending.ctx, pending.cancel = context.WithCancel(ctx)

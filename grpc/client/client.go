@@ -71,8 +71,8 @@ type Options struct {
 	Timeout time.Duration
 	// Patience is for how long all servers may refuse, be silent, or not be there, before a run ends. It counts from
 	// the first failure after the last answer on, while batches are waited for: a process that was stopped has all of
-	// it left. What waiting does not change, such as a token that no server takes, ends a run once every server has
-	// said so. Open asks each server once. Negative: none. Default DefaultPatience.
+	// it left. Errors that waiting cannot mend, such as a token that all servers refuse, end a run once every server
+	// has answered. Open asks each server once. Negative: none. Default DefaultPatience.
 	Patience time.Duration
 	// Backoff is how long a server rests that failed; it doubles up to a hundredfold while the server gives nothing.
 	// Default DefaultBackoff.
@@ -362,8 +362,8 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	return err
 }
 
-// compare refuses a server whose files have other entity tags or contents than those of the first server. Times that
-// differ are logged once: they do for copies of a file on several hosts, and for a file that was replaced.
+// compare refuses a server if the entity tags or contents of its files differ from the first server. Times that differ
+// are logged once: they do for copies of a file on several hosts, and for a file that was replaced.
 func (r *Run) compare(p *peer, d *chaskiv1.DescribeReply) error {
 	kind, _, _ := strings.Cut(r.marks, ":")
 	if d.GetMarks() == r.marks || kind == "" || !strings.HasPrefix(d.GetMarks(), kind+":") {
@@ -444,7 +444,7 @@ func (r *Run) Steps() int64 { return steps.Count(r.samples, r.shape.BatchSize, r
 // Fields describes the tensors of a batch, in their order.
 func (r *Run) Fields() []batch.FieldInfo { return r.fields }
 
-// Sources returns the name and the fields of each source of a mixture; none from a server that did not say.
+// Sources returns the name and the fields of each source of a mixture. It is empty if the server did not describe them.
 func (r *Run) Sources() []batch.SourceInfo { return r.sources }
 
 // RowBytes returns the bytes that a row takes in a batch, of the largest source, without what differs from row to row.

@@ -165,7 +165,8 @@ func (t Times) waits() float64 {
 	return 1 - t.Shares()[Trainer]
 }
 
-// Since returns the figures after others of the same engine, without the ranks that had no batch since then.
+// Since returns the figures of the time after old, of the same engine. It leaves out ranks that had no batch in that
+// time.
 func (f Figures) Since(old Figures) Figures {
 	out := Figures{Seconds: f.Seconds - old.Seconds, Slowest: f.Slowest}
 	if out.Seconds < 0 { // another engine has taken its place

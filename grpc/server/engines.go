@@ -23,9 +23,9 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// engines are the open datasets, by handle: at most Options.MaxEngines. Among those without users, the ones that no
-// stream takes batches from are closed first, the longest unused before the others. For memory, none is closed that a
-// client is about to use (kept.go).
+// engines are the open datasets, by handle: at most Options.MaxEngines. Of the unused ones, those that are not open in
+// a stream are closed first, the longest unused before the others. A lack of memory closes engines, too, but spares
+// those that a client is about to use (kept.go).
 type engines struct {
 	options  Options
 	stages   *resources.Stages  // of the workers of all datasets

@@ -15,8 +15,8 @@ type openings struct {
 	ctx     context.Context // ends with the server
 	options Options
 	clients *clients
-	// Openings that run have one of these places: those of local files compute most of the time, and others wait for
-	// a store.
+	// An opening that runs has a place of local or of remote: an opening of local files computes most of the time, and
+	// others wait for a store.
 	local, remote *places
 
 	mu    sync.Mutex

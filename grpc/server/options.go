@@ -117,11 +117,11 @@ type Options struct {
 	MaxTickets int
 	// MaxReadBytes bounds the array of one Read. Default 1 GiB.
 	MaxReadBytes int64
-	// MaxReads bounds the Reads that are answered at a time, and the Plans, of which half of the processors work on at
-	// most; others wait. Default DefaultMaxReads.
+	// MaxReads bounds the Reads, and the Plans, that are answered at a time; others wait. Plans are at most half as
+	// many as processors. Default DefaultMaxReads.
 	MaxReads int
-	// MaxOpenings bounds the openings of datasets and files (Describe and Info) that run at a time, and so does half of
-	// the processors those of local files. Default DefaultMaxOpenings.
+	// MaxOpenings bounds the openings of datasets and files (Describe and Info) that run at a time. Openings of local
+	// files are at most half as many as processors. Default DefaultMaxOpenings.
 	MaxOpenings int
 	// MaxQueuedOpenings bounds those that wait for others; more are refused. Default DefaultMaxQueuedOpenings.
 	MaxQueuedOpenings int

@@ -50,8 +50,8 @@ const (
 // client is gone.
 //
 // Leases count within the memory of their engine, and always leave room in it for one batch more, of all rows of a
-// step: a client that keeps all its leases blocks no other, because batches that do not fit are sent over gRPC, as to
-// any client.
+// step: a client that keeps all its leases cannot block others, because batches that do not fit are sent over gRPC, as
+// to any client.
 type leaseTable struct {
 	log      *slog.Logger
 	listener *shm.Listener

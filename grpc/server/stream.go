@@ -497,9 +497,9 @@ func (c *leaseConn) offer(w *sendWatch, b *batch.Batch, e *datasetEntry, ticket,
 // sender writes messages to one stream: gRPC's or a pipe.
 type sender interface{ SendMsg(any) error }
 
-// lastPart is the most data of the last part of a batch that goes by gRPC, in bytes. gRPC takes a message once less
-// than 64 KiB of those before it are left to write, so a client that does not read leaves no more than that and the
-// last one. A pipe keeps nothing.
+// lastPart is the most data of the last part of a batch that goes by gRPC, in bytes. gRPC accepts a message once less
+// than 64 KiB of the earlier ones are unwritten, so a client that stops reading leaves at most 64 KiB and the last part
+// in memory. A pipe keeps nothing.
 const lastPart = 16 << 10
 
 // sendParts sends a batch in parts of at most size bytes, releases it, and returns how many bytes they have.
@@ -542,7 +542,7 @@ func (s *stream) pop(o *ticketOrder) {
 	}
 	s.put(o)
 	if o.err == nil {
-		// A fault takes no memory of the client, so it takes no credit either.
+		// A credit stands for memory of the client, which a fault does not use.
 		s.credits--
 	}
 	s.start()

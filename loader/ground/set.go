@@ -93,8 +93,8 @@ func init() {
 	}
 }
 
-// New returns the set of some scenes. Those that come first are preferred. It fails with kind unsupported if the place
-// of one is known too roughly, and with kind not found if no window fits.
+// New returns the set of some scenes. Those that come first are preferred. It fails with fault.Unsupported if the place
+// of a scene is known too roughly, and with fault.NotFound if no window fits.
 func New(list []scenes.Scene, o scenes.Options) (*Set, error) {
 	if len(list) > maxScenes {
 		return nil, fault.New(fault.Limit, "dataset", "%d scenes: windows on the ground see at most %d",

@@ -139,8 +139,8 @@ type Array struct {
 func (a *Array) Memory() batch.Buffer { return a.memory }
 
 // Release gives the memory of the array back to ReadOptions.Options.Budget. Data and Valid, and slices of them that the
-// caller has kept, must not be used afterwards: an access may end the process. Without a budget it does nothing. It may
-// be called more than once.
+// caller has kept, must not be used afterwards: an access may end the process. Memory of the Go heap stays until it is
+// collected. Release may be called more than once.
 func (a *Array) Release() {
 	if a.pages != nil {
 		a.Data, a.Valid = nil, nil
@@ -482,8 +482,8 @@ func (q *readPlan) decode(ctx context.Context, _ int, pieces iter.Seq[piece]) er
 	return err
 }
 
-// allocate makes the memory of the result. With a budget, large memory is outside of the heap, so Release frees it
-// at once, not the next garbage collection. Without a budget, Release need not be called.
+// allocate makes the memory of the result. With a budget, large memory is outside of the heap, so that Release frees it
+// at once instead of the next garbage collection.
 func (q *readPlan) allocate() error {
 	size, valid := q.plan.Len()*q.out.DType.Size(), 0
 	if q.field.Validity != "" {

@@ -91,9 +91,9 @@ type Field struct {
 	// DType is the dtype of the tensor: "native" (as stored), "float32", "float16", "bfloat16",
 	// "uint8" or "int64". "int64" is for real rasters; a sample with a number that int64 lacks is bad. "auto" is
 	// float32, but as stored for classes, unless they are normalised: these have a palette in their file, or one band
-	// of 8 bits with a nodata value that is not 0 and no Fill. With kind "number" or "array" numbers may have any
-	// real dtype; a row whose number the dtype cannot hold is a bad sample. Default: "native" for rasters, and int64
-	// or float64 for numbers.
+	// of 8 bits with a nodata value other than 0, and no Fill. With kind "number" or "array" numbers may have any real
+	// dtype; a row whose number the dtype cannot hold is a bad sample. Default: "native" for rasters, and int64 or
+	// float64 for numbers.
 	DType string `json:"dtype,omitempty" role:"default,spec,any"`
 	// Times picks steps of time by their index from 0, in this order, of files that have them, or the files of a
 	// sequence of TACO 3 by their numbers. A step may be repeated; one that a file lacks is padding. Default: all.
@@ -113,8 +113,9 @@ type Field struct {
 	// with Times or Pages "steps". A field whose layout has no t has one raster for each sequence of rows; "n" is this
 	// layout for numbers and strings. All rows of a sequence must have the same one.
 	Layout string `json:"layout,omitempty" role:"default,makes,spec"`
-	// Sizes gives the lengths of names in the layout that are not axes and, of lists of samples in cells, those of the
-	// axes, as in {"y": 64, "x": 64}: one that is not given follows from the others, and y and x are those of a square.
+	// Sizes gives the lengths of names in the layout that are not axes. Of lists of samples in cells it gives the
+	// lengths of the axes, too, as in {"y": 64, "x": 64}: one missing length follows from the others, and if y and x
+	// are missing, they are the sides of a square.
 	Sizes map[string]int `json:"sizes,omitempty" role:"default,makes,spec"`
 	// LUT is a look-up table: it replaces stored integers by values, before Normalize. JSON may have a list of values,
 	// for 0, 1 and so on, or an object of values by number, or by colour as in "255,0,0".
@@ -143,8 +144,8 @@ type Field struct {
 	Fill *Float `json:"fill,omitempty" role:"default,makes"`
 	// NoData lists the stored values of missing pixels, in place of the value that a file declares: one list for all
 	// bands of the tensor, or a list for each. JSON may have a value or one list. An empty one says that no pixel is
-	// missing. Without NoData, NaN is missing, too, where the field has Fill or Validity and the file no mask: files of
-	// floats need not declare it.
+	// missing. If NoData is not set, NaN is missing, too, where the field has Fill or Validity and the file lacks a
+	// mask: files of floats need not declare it.
 	NoData [][]Float `json:"nodata,omitempty" role:"makes,raster"`
 	// Missing says what a sample without a file of Pattern, or with a null in Column, is: "error" (default) refuses the
 	// dataset, or makes the sample bad; "fill" keeps the sample: the field is nodata there, or 0, NaN or "", and
@@ -163,7 +164,7 @@ type Field struct {
 	Resample string `json:"resample,omitempty" role:"raster"`
 	// Ground says whether the rasters of this field must lie where the first raster field's lie: "match"
 	// (default) makes a sample bad whose rasters have corners more than half a pixel of the coarser one apart, in the
-	// CRS of the first; "ignore" goes by their sizes only. Rasters without a place are left uncompared.
+	// CRS of the first; "ignore" goes by their sizes only. Rasters that lack a place are accepted.
 	Ground string `json:"ground,omitempty" role:"raster"`
 	// Wavelengths are the centre wavelengths of the bands of the tensor in micrometres, which chaski passes on: models
 	// that take any sensor are given them beside each batch.

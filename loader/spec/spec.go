@@ -81,12 +81,13 @@ type Spec struct {
 	// is no time: of the column that orders sequences, the column of "newest" and "oldest", the first of
 	// istac:time_start, stac:time_start and datetime, or the coordinate of t or n of an array.
 	Geo bool `json:"geo,omitempty"`
-	// Strict says that a chunk or shard whose object a Zarr store lacks cannot be read. Without it, it was not written,
-	// and its pixels are the fill value of the array, as Zarr has it: a server that lost an object goes unnoticed.
+	// Strict makes it an error to read a chunk or shard whose object is missing from a Zarr store. By default the
+	// pixels of such a chunk are the fill value of the array, as Zarr has it, so a server that lost an object goes
+	// unnoticed.
 	Strict bool `json:"strict,omitempty"`
-	// Only, if it is not empty, names the members of batches of the same samples, of which no pixel is read: fields
-	// that are metadata columns, and "id", a string tensor (n) with the path of the first raster of each row, as the
-	// dataset has it, or the id of the row.
+	// Only, if it has names, makes batches of the same samples with these members alone, so that no pixel is read. It
+	// may name fields that are metadata columns, and "id", a string tensor (n) with the path of the first raster of
+	// each row, as the dataset has it, or the id of the row.
 	Only []string `json:"only,omitempty"`
 	// Subset selects rows of Source and groups them.
 	Subset

@@ -173,8 +173,8 @@ func (s *Split) validate(use string) error {
 // and seven sevenths by 0.02.
 const fractionTolerance = 0.021
 
-// checkFractions refuses weights of at most 1, not all of them whole numbers, that do not sum to 1. They are meant as
-// fractions of the rows: 0.8 and 0.3 are not 8 to 3 but a mistake.
+// checkFractions refuses fractions that do not sum to 1. Weights are fractions of the rows if all are at most 1 and
+// some are not whole numbers: 0.8 and 0.3 are a mistake, rather than 8 to 3.
 func (s *Split) checkFractions() error {
 	sum, fractions := 0.0, false
 	for _, share := range s.Shares {

@@ -16,7 +16,7 @@ const IDMember = "id"
 
 // GeoMembers are the tensors of Spec.Geo, int64 (n) of EPSG codes and else float64. They describe the first raster
 // field's window as it lies in the tensor: resampled, flipped and turned. All steps of a sequence have the values of
-// the first. Rows without a sample, and rasters without a place, have the EPSG code 0 and NaN; with an unknown CRS,
+// the first. Rows without a sample, and rasters that lack a place, have the EPSG code 0 and NaN; with an unknown CRS,
 // "geo.lonlat" and "geo.gsd" have NaN.
 var GeoMembers = [...]string{"geo.transform", "geo.epsg", "geo.bounds", "geo.lonlat", "geo.gsd"}
 

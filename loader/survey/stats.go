@@ -347,8 +347,9 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 	return nil
 }
 
-// stripHeight returns how many rows of an image are read at a time: as many as its chunks and those of its mask have,
-// so each is decoded once, or as many as fit into limit bytes, where a pixel has each bytes; 0 if not one fits.
+// stripHeight returns how many rows of an image are read at a time: the height of its chunks, or a multiple for taller
+// chunks of its mask, so each is decoded once, but at most as many as fit into limit bytes, where a pixel has each
+// bytes; 0 if a single row does not fit.
 func stripHeight(x *chunk.Index, each, limit int) int {
 	tall := x.ChunkH
 	if mask := x.Masking(); mask != nil {

@@ -19,9 +19,9 @@ import (
 type Attach struct {
 	// Table is a Parquet or CSV file (.csv, .tsv), or one of STAC items (.json).
 	Table string
-	// On is the column that names the sample of a row: by its id or, if no row has that, by its id without an
-	// extension. No two rows may have the same value; a row may belong to several samples. The default is "id", which
-	// the container then has itself; another column is attached with the others.
+	// On is the column that names the sample of a row by its id or, if all rows lack that, by its id without an
+	// extension. The values of rows must differ; a row may belong to several samples. The default is "id", which the
+	// container then has itself; another column is attached with the others.
 	On string
 	// Text are columns whose values are text, also where a CSV file has digits.
 	Text []string
@@ -30,7 +30,7 @@ type Attach struct {
 	// Replace allows columns that the samples have already: the table's columns replace them.
 	Replace bool
 
-	// Unmatched is set to the number of samples without a row, and Unused to the number of rows without a sample.
+	// Unmatched is set to the number of samples that lack a row, and Unused to the number of rows that lack a sample.
 	Unmatched, Unused int
 }
 

@@ -78,7 +78,7 @@ func Image(o Options, read func(j int64, dst []float32) error, emit func(y, rows
 	return blender.end()
 }
 
-// noClass is the value of pixels without a number, or without a window, in an image of classes.
+// noClass is the value of pixels that lack a number or a window, in an image of classes.
 const noClass = 255
 
 // stripRows is how many rows are emitted at a time: as many as a tile of a TOG has.

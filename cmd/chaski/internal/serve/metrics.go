@@ -50,8 +50,8 @@ func serveHealth(l net.Listener, ready func(context.Context) error, log *slog.Lo
 	return serveHTTP(l, "health", healthPages(ready), nil, log)
 }
 
-// healthPages has the pages /healthz and /readyz. They ask for no token, because Kubernetes has none, and tell
-// only this.
+// healthPages serves /healthz and /readyz to anyone, because the probes of Kubernetes carry no token. The pages tell
+// only whether the server runs and is ready.
 func healthPages(ready func(context.Context) error) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

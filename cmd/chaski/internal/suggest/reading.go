@@ -294,8 +294,8 @@ func (r *reading) together(s *search, groups []*group) map[*group]bool {
 	return done
 }
 
-// arrays adds the arrays of a store that all files have. Those of two axes that are alike are the bands of one image;
-// a date behind their names may differ.
+// arrays adds the arrays that all stores of a group have. Arrays of two axes with one shape and dtype are the bands of
+// one image. Names may differ in a date at their end.
 func (r *reading) arrays(s *search, g *group) {
 	starred := func(name string) string { return lastDate.ReplaceAllString(name, "_*") }
 	if g.tail == ".npz" {

@@ -148,7 +148,7 @@ func (r *reading) better(than *reading) bool {
 		len(than.splits) == 0 && len(r.lead.files) != len(than.lead.files)))
 }
 
-// refusal says why the first file that chaski does not read is not read.
+// refusal says why chaski cannot read the first file of an unsupported format.
 func (s *search) refusal() string {
 	for _, p := range s.list {
 		if refusal := magic.Refusal(p); refusal != "" {
@@ -299,7 +299,8 @@ func (s *search) patterns() *reading {
 	return r
 }
 
-// readTables reads the tables of the folder, those of splits and those that are alike in a folder as one.
+// readTables reads the tables of the folder. It joins tables with the same columns if they are the splits of one table,
+// or lie in one subfolder.
 func (s *search) readTables() {
 	var names []string
 	for _, p := range s.list {

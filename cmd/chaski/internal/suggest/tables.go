@@ -124,7 +124,7 @@ func (p *prober) readTable(rel string) []*table {
 	return slices.DeleteFunc([]*table{t}, (*table).empty)
 }
 
-// empty reports whether a table has no values, or none that are kept.
+// empty reports whether a table lacks columns or rows.
 func (t *table) empty() bool { return len(t.cols) == 0 || len(t.rows) == 0 }
 
 // room returns how many rows of so many columns are kept yet.
