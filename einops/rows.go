@@ -49,15 +49,15 @@ func (p *blockPlace) convertRows(bands, rows loop, stride, base, first int) (nod
 	cv := p.cv
 	converter := kernel.Rows{From: cv.fromNum, To: cv.toNum, Clip: cv.clip, Lo: cv.lo, Hi: cv.hi,
 		FillNoData: cv.fillNoData, Fill: cv.fillFloat, Past: p.stream}
-	most, together := rows.n, 1
+	areaRows, together := rows.n, 1
 	if p.strideX > 1 {
 		together = kernel.Lanes
-		most = min(max(rowBytes/(p.w*p.strideX*cv.fromSize), 1), rows.n)
+		areaRows = min(max(rowBytes/(p.w*p.strideX*cv.fromSize), 1), rows.n)
 	}
-	for row := 0; row < rows.n; row += most {
+	for row := 0; row < rows.n; row += areaRows {
 		for band := 0; band < bands.n; band += together {
 			area := kernel.RowArea{
-				Bands: min(together, bands.n-band), Rows: min(most, rows.n-row), Width: p.w, Step: p.strideX,
+				Bands: min(together, bands.n-band), Rows: min(areaRows, rows.n-row), Width: p.w, Step: p.strideX,
 				First: first + row*rows.stride + band*bands.stride, Pitch: rows.stride, DstPitch: stride,
 			}
 			for k := range area.Bands {

@@ -423,14 +423,14 @@ func (j *job) turnBox(b, y loop, base, first int) (nodata int) {
 				inner.x0, inner.w = x0+x, min(pitch, width-x)
 				pixel := first + band*b.stride + pos*y.stride + x*step
 				kernel.Turn(tmp.b[:], src, pixel, y.stride, step, count, inner.w, pitch, size)
-				one := loop{axis: b.axis, first: b.first + band, n: 1}
+				oneBand := loop{axis: b.axis, first: b.first + band, n: 1}
 				some := loop{axis: y.axis, first: y.first + pos, n: count, stride: pitch}
 				if copies {
 					inner.copyRows(off+some.first*stride, stride, 0, pitch, count)
 					continue
 				}
-				if stride, ok := inner.asRows(&one, &some); ok {
-					nodata += inner.convertRows(one, some, stride, base, 0)
+				if stride, ok := inner.asRows(&oneBand, &some); ok {
+					nodata += inner.convertRows(oneBand, some, stride, base, 0)
 					continue
 				}
 				for row := range count {

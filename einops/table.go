@@ -30,8 +30,8 @@ const maxElements = 4 << 20
 // of c are applied to the values, as Convert says. Without them a value is rounded to To once, and an integer To must
 // hold it; only uint8 saturates, if c is not Checked. c.From is a real type.
 func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
-	from := c.From.Num()
-	if from == kernel.None {
+	num := c.From.Num()
+	if num == kernel.None {
 		return nil, fault.New(fault.Unsupported, "look-up table", "of %s: only real types have one", c.From)
 	}
 	if len(samples) == 0 || len(samples) != len(values) {
@@ -43,7 +43,7 @@ func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 			"%d values for each of %d bands: at most %d together", len(samples), bands, maxElements)
 	}
 	table := &Table{elements: make([][]uint64, bands)}
-	if c.From.Size() <= 2 && !from.IsFloat() {
+	if c.From.Size() <= 2 && !num.IsFloat() {
 		table.rows = make([]int32, 1<<(8*c.From.Size()))
 		for i := range table.rows {
 			table.rows[i] = none
@@ -52,7 +52,7 @@ func NewTable(c Convert, samples []int, values [][]float64) (*Table, error) {
 		table.wide = make(map[uint64]int32, len(samples))
 	}
 	for k, sample := range samples {
-		bits, ok := sampleBits(from, c.From.Size(), sample)
+		bits, ok := sampleBits(num, c.From.Size(), sample)
 		switch {
 		case !ok:
 			return nil, fault.New(fault.Unsupported, "look-up table", "%s has no %d", c.From, sample)

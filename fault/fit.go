@@ -59,8 +59,8 @@ func List[T any](items []T, name func(T) string) string {
 		text = append(text, Short(name(item)))
 	}
 	list := strings.Join(text, ", ")
-	if more := len(items) - len(text); more > 0 {
-		list += " and " + strconv.Itoa(more) + " more"
+	if omitted := len(items) - len(text); omitted > 0 {
+		list += " and " + strconv.Itoa(omitted) + " more"
 	}
 	return list
 }

@@ -95,12 +95,12 @@ func Parse(pattern string) (*Pattern, error) {
 func (p *Pattern) parse() error {
 	var items []item
 	var open *item // the group being read
-	for at := 0; ; {
-		token, col, err := p.token(at)
+	for pos := 0; ; {
+		token, col, err := p.token(pos)
 		if err != nil {
 			return err
 		}
-		at = col - 1 + len(token) // what was read is ASCII
+		pos = col - 1 + len(token) // what was read is ASCII
 		switch {
 		case token == "":
 			if open != nil {

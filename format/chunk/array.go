@@ -11,8 +11,8 @@ type Grid struct {
 
 // WithGrid returns a copy of the index for an image of an array.
 func (x *Index) WithGrid(g Grid) *Index {
-	image, of := copyWith(x, g)
-	image.Grid = of
+	image, grid := copyWith(x, g)
+	image.Grid = grid
 	return image
 }
 

@@ -254,8 +254,8 @@ type Blocks struct {
 
 // WithBlocks returns a copy of the index with the blocks of an image.
 func (x *Index) WithBlocks(b Blocks) *Index {
-	image, of := copyWith(x, b)
-	image.Blocks = of
+	image, blocks := copyWith(x, b)
+	image.Blocks = blocks
 	return image
 }
 
@@ -384,8 +384,8 @@ func (x *Index) DecodedShape(i int) (b, h, w int) {
 // DecodedBytes returns the decoded size of chunk i in bytes.
 func (x *Index) DecodedBytes(i int) int {
 	if x.Grid != nil {
-		of, _ := x.Grid.Array.Part(x.Grid.Image, i)
-		return x.Grid.Array.Size(of)
+		part, _ := x.Grid.Array.Part(x.Grid.Image, i)
+		return x.Grid.Array.Size(part)
 	}
 	b, h, w := x.DecodedShape(i)
 	return b * h * w * x.DType.Size()

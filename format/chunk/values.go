@@ -19,9 +19,9 @@ func (x *Index) HasNoData() bool {
 
 // OneNoData reports whether NoData, or NoDataBits, is the one nodata value of all bands but alpha, or none has any.
 func (x *Index) OneNoData() bool {
-	own := x.ownNoData()
+	common := x.ownNoData()
 	for band := range x.DataBands() {
-		if x.BandNoData != nil && !sameValues(x.NoDataOf(band), own) {
+		if x.BandNoData != nil && !sameValues(x.NoDataOf(band), common) {
 			return false
 		}
 	}
@@ -74,11 +74,11 @@ func (n NoData) Is(o NoData) bool {
 // SetEachNoData sets the nodata values of each band of a step of time, or of all bands if there is one list. Integers
 // of 64 bits that a float64 does not hold are fault.Unsupported where one value is not enough.
 func (x *Index) SetEachNoData(bands [][]NoData) error {
-	one := len(bands[0]) < 2
+	single := len(bands[0]) < 2
 	for _, list := range bands {
-		one = one && slices.EqualFunc(list, bands[0], NoData.Is)
+		single = single && slices.EqualFunc(list, bands[0], NoData.Is)
 	}
-	if one {
+	if single {
 		if x.SetNoData(nil); len(bands[0]) > 0 {
 			x.NoData, x.NoDataBits = bands[0][0].Value, bands[0][0].Bits
 		}
@@ -86,8 +86,8 @@ func (x *Index) SetEachNoData(bands [][]NoData) error {
 	}
 	lists := make([][]float64, len(bands))
 	for band, list := range bands {
-		for _, own := range list {
-			v, exact := own.number(x.DType)
+		for _, value := range list {
+			v, exact := value.number(x.DType)
 			if !exact {
 				return fault.New(fault.Unsupported, "nodata", "several values, of which one is over 2^53: "+
 					"Field(nodata=...) says what is missing")

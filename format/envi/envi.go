@@ -56,8 +56,8 @@ func members(text string) map[string]string {
 			if end := strings.IndexByte(begin, '}'); end >= 0 {
 				value = begin[:end]
 			} else {
-				more, rest, _ := strings.Cut(text, "}")
-				value, text = begin+" "+more, rest
+				tail, rest, _ := strings.Cut(text, "}")
+				value, text = begin+" "+tail, rest
 			}
 		}
 		found[strings.Join(strings.Fields(strings.ToLower(name)), " ")] = strings.TrimSpace(value)
@@ -79,18 +79,18 @@ func list(value string) []string {
 
 // Parse reads a header of a file of size bytes, whose decoded chunks have at most maxChunk bytes.
 func Parse(text string, size int64, maxChunk int) (*Header, error) {
-	said := members(text)
-	if kind := strings.ToLower(said["file type"]); kind != "" && kind != "envi standard" && kind != "envi" &&
+	fields := members(text)
+	if kind := strings.ToLower(fields["file type"]); kind != "" && kind != "envi standard" && kind != "envi" &&
 		kind != "envi classification" {
-		return nil, fault.New(fault.Unsupported, part, "file type %q", said["file type"])
+		return nil, fault.New(fault.Unsupported, part, "file type %q", fields["file type"])
 	}
-	if n, _ := strconv.Atoi(said["file compression"]); n != 0 {
+	if n, _ := strconv.Atoi(fields["file compression"]); n != 0 {
 		return nil, fault.New(fault.Unsupported, part, "the samples are compressed")
 	}
 	numbers := map[string]int64{"samples": 0, "lines": 0, "bands": 1, "data type": 1, "header offset": 0,
 		"byte order": 0}
 	for name := range numbers {
-		value, ok := said[name]
+		value, ok := fields[name]
 		if !ok {
 			continue
 		}
@@ -107,19 +107,19 @@ func Parse(text string, size int64, maxChunk int) (*Header, error) {
 	h := &Header{Index: &chunk.Index{DType: dtype, Codec: chunk.Raw, Predictor: chunk.NoPredictor, CutEdge: true,
 		BigEndian: numbers["byte order"] == 1 && dtype.Size() > 1, Bands: clip(numbers["bands"]),
 		Height: clip(numbers["lines"]), Width: clip(numbers["samples"]),
-		Classes: strings.EqualFold(said["file type"], "envi classification")}}
-	if err := layOut(h.Index, strings.ToLower(said["interleave"]), numbers["header offset"], size); err != nil {
+		Classes: strings.EqualFold(fields["file type"], "envi classification")}}
+	if err := layOut(h.Index, strings.ToLower(fields["interleave"]), numbers["header offset"], size); err != nil {
 		return nil, err
 	}
-	if value, ok := said["data ignore value"]; ok {
+	if value, ok := fields["data ignore value"]; ok {
 		number, err := strconv.ParseFloat(value, 64)
 		if err != nil && !math.IsInf(number, 0) {
 			return nil, fault.New(fault.Corrupt, part, "data ignore value is %.40q", value)
 		}
 		h.Index.SetNoData([][]float64{{number}})
 	}
-	h.names(said)
-	h.place(said)
+	h.names(fields)
+	h.place(fields)
 	return h, h.Index.Validate(size, maxChunk)
 }
 
@@ -167,9 +167,9 @@ func layOut(x *chunk.Index, interleave string, off, size int64) error {
 }
 
 // names sets the names of the bands: those that the header has, or the wavelengths.
-func (h *Header) names(said map[string]string) {
+func (h *Header) names(fields map[string]string) {
 	for _, name := range [...]string{"band names", "wavelength"} {
-		if names := list(said[name]); len(names) == h.Index.Bands {
+		if names := list(fields[name]); len(names) == h.Index.Bands {
 			h.Names = names
 			return
 		}
@@ -178,8 +178,8 @@ func (h *Header) names(said map[string]string) {
 
 // place sets the transform of "map info", unless it is rotated, and the CRS: from the well-known text, or else UTM or
 // degrees in WGS 84 from "map info".
-func (h *Header) place(said map[string]string) {
-	info := list(said["map info"])
+func (h *Header) place(fields map[string]string) {
+	info := list(fields["map info"])
 	if len(info) < 7 {
 		return
 	}
@@ -204,7 +204,7 @@ func (h *Header) place(said map[string]string) {
 		return
 	}
 	h.Transform = &[6]float64{v[2] - float64((v[0]-1)*v[4]), v[4], 0, v[3] + float64((v[1]-1)*v[5]), 0, -v[5]}
-	if text := said["coordinate system string"]; text != "" {
+	if text := fields["coordinate system string"]; text != "" {
 		h.EPSG, h.CRS = epsg.Described(text)
 	}
 	switch name := strings.ToLower(info[0]); {

@@ -68,31 +68,31 @@ func (w *walk) btree2(addr uint64, kind byte, visit func(record *block) error) e
 func (t *btree2) addLevel(level int) {
 	room := t.nodeSize - btree2NodeFront
 	if level == 0 {
-		most := room / t.recordSize
-		t.levels = append(t.levels, btree2Level{most: most, all: uint64(max(most, 0))})
+		records := room / t.recordSize
+		t.levels = append(t.levels, btree2Level{most: records, all: uint64(max(records, 0))})
 		return
 	}
 	below := t.levels[level-1]
 	pointer := t.w.offsetSize + encodedSize(uint64(t.levels[0].most)) + below.countSize
-	most := (room - pointer) / (t.recordSize + pointer)
-	high, all := bits.Mul64(uint64(max(most, 0)+1), below.all)
-	if high > 0 || all > 1<<62 {
-		all = 1 << 62
+	records := (room - pointer) / (t.recordSize + pointer)
+	high, total := bits.Mul64(uint64(max(records, 0)+1), below.all)
+	if high > 0 || total > 1<<62 {
+		total = 1 << 62
 	}
-	all += uint64(max(most, 0))
-	t.levels = append(t.levels, btree2Level{most: most, all: all, countSize: encodedSize(all), pointer: pointer})
+	total += uint64(max(records, 0))
+	t.levels = append(t.levels, btree2Level{most: records, all: total, countSize: encodedSize(total), pointer: pointer})
 }
 
 // node visits the records of a node and of those below it.
 func (t *btree2) node(addr uint64, level, count int) error {
-	own := t.levels[level]
-	if count > own.most {
-		return corrupt(btree2Part, addr, "a node of %d records, at most %d", count, own.most)
+	limits := t.levels[level]
+	if count > limits.most {
+		return corrupt(btree2Part, addr, "a node of %d records, at most %d", count, limits.most)
 	}
 	// The checksum follows the records and pointers, and the rest of the node is not used.
 	size, signature := btree2NodeFront+count*t.recordSize, "BTLF"
 	if level > 0 {
-		size, signature = size+(count+1)*own.pointer, "BTIN"
+		size, signature = size+(count+1)*limits.pointer, "BTIN"
 	}
 	b, err := t.w.checkedBlock(btree2Part, addr, uint64(size), signature, 0)
 	if err != nil {

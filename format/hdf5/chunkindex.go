@@ -114,7 +114,7 @@ func ceil(n, by int64) int64 {
 
 // read reads the index.
 func (x *chunkIndex) read() error {
-	layout, at := x.d.layout, make([]int64, len(x.grid))
+	layout, position := x.d.layout, make([]int64, len(x.grid))
 	filtered := len(x.d.Filters) > 0
 	sizeBytes := layout.sizeBytes(x.file, x.bytes)
 	record, client := byte(recordChunk), byte(0)
@@ -140,34 +140,34 @@ func (x *chunkIndex) read() error {
 		if layout.filtered {
 			size = layout.stored
 		}
-		return x.add(at, layout.addr, size, layout.mask)
+		return x.add(position, layout.addr, size, layout.mask)
 	case indexImplicit:
 		return x.implicit()
 	case indexFixed:
 		numbers := newNumbering(x.most, 0)
 		return x.fixedArray(layout.addr, client, func(n uint64, b *block) error {
-			return entry(b, numbers.place(n, at))
+			return entry(b, numbers.place(n, position))
 		})
 	case indexExtensible:
 		numbers := newNumbering(x.most, max(slices.Index(x.d.max, Unlimited), 0))
 		return x.extensibleArray(layout.addr, client, func(n uint64, b *block) error {
-			return entry(b, numbers.place(n, at))
+			return entry(b, numbers.place(n, position))
 		})
 	default:
 		return x.btree2(layout.addr, record, func(b *block) error {
-			front := len(b.all) - 8*len(at)
+			front := len(b.all) - 8*len(position)
 			if front < x.offsetSize {
-				return b.fail("a record of %d bytes for a chunk of %d dimensions", len(b.all), len(at))
+				return b.fail("a record of %d bytes for a chunk of %d dimensions", len(b.all), len(position))
 			}
 			if filtered {
 				sizeBytes = front - x.offsetSize - 4
 			}
 			places := x.of(b.part, b.addr, b.all[front:])
-			for d := range at {
-				at[d] = int64(places.uint(8) & Unlimited)
+			for d := range position {
+				position[d] = int64(places.uint(8) & Unlimited)
 			}
 			b.all = b.all[:front]
-			return entry(b, at)
+			return entry(b, position)
 		})
 	}
 }
@@ -205,17 +205,17 @@ func (x *chunkIndex) add(at []int64, addr, size uint64, skip uint32) error {
 
 // fromBtree1 reads a version 1 B-tree.
 func (x *chunkIndex) fromBtree1() error {
-	at := make([]int64, len(x.grid))
-	return x.btree1(x.d.layout.addr, 1, 8+8*(len(at)+1), func(key *block, child uint64) error {
+	position := make([]int64, len(x.grid))
+	return x.btree1(x.d.layout.addr, 1, 8+8*(len(position)+1), func(key *block, child uint64) error {
 		size, skip := key.u32(), key.u32()
 		for d, side := range x.d.layout.chunk {
 			cell := key.uint(8)
 			if cell%uint64(side) != 0 || cell > Unlimited {
 				return key.fail("a chunk begins at cell %d along dimension %d, which are chunks of %d", cell, d, side)
 			}
-			at[d] = int64(cell) / side
+			position[d] = int64(cell) / side
 		}
-		return x.add(at, child, uint64(size), skip)
+		return x.add(position, child, uint64(size), skip)
 	})
 }
 

@@ -61,8 +61,8 @@ func (a *extensibleArray) indexBlock(addr uint64) error {
 		n, _ := a.blocks(u)
 		count += n
 	}
-	own := a.supers - direct
-	size := uint64(6+w.offsetSize) + a.inIndex*uint64(a.size) + (count+uint64(own))*uint64(w.offsetSize) + 4
+	superBlocks := a.supers - direct
+	size := uint64(6+w.offsetSize) + a.inIndex*uint64(a.size) + (count+uint64(superBlocks))*uint64(w.offsetSize) + 4
 	b, err := w.checkedBlock(extensibleArrayPart, addr, size, "EAIB")
 	if err != nil {
 		return err

@@ -103,8 +103,8 @@ func (w *walk) header1(addr uint64) (list header, err error) {
 		for part.rest() >= 8 {
 			kind, size, flags := part.u16(), part.u16(), part.u8()
 			part.take(3)
-			at := part.addr + uint64(part.pos)
-			if list, chunks, err = w.add(list, chunks, message{kind, flags, part.take(size), at}); err != nil {
+			addr := part.addr + uint64(part.pos)
+			if list, chunks, err = w.add(list, chunks, message{kind, flags, part.take(size), addr}); err != nil {
 				return nil, err
 			}
 			if part.err != nil {
@@ -159,8 +159,8 @@ func (w *walk) header2(addr uint64) (list header, err error) {
 		for part.rest() >= prefix {
 			kind, size, set := int(part.u8()), part.u16(), part.u8()
 			part.take(prefix - 4)
-			at := part.addr + uint64(part.pos)
-			if list, chunks, err = w.add(list, chunks, message{kind, set, part.take(size), at}); err != nil {
+			addr := part.addr + uint64(part.pos)
+			if list, chunks, err = w.add(list, chunks, message{kind, set, part.take(size), addr}); err != nil {
 				return nil, err
 			}
 			if part.err != nil {

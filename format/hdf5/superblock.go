@@ -23,12 +23,12 @@ const superblockPart = "superblock"
 // findSuperblock returns the offset of the signature: 0, or after a user block 512, 1024 and so on.
 func findSuperblock(ctx context.Context, r source.Reader) (int64, error) {
 	head := make([]byte, len(Signature))
-	for at := int64(0); at <= r.Size()-int64(len(head)); at = max(512, 2*at) {
-		if err := r.ReadAt(ctx, head, at); err != nil {
+	for off := int64(0); off <= r.Size()-int64(len(head)); off = max(512, 2*off) {
+		if err := r.ReadAt(ctx, head, off); err != nil {
 			return 0, err
 		}
 		if bytes.Equal(head, []byte(Signature)) {
-			return at, nil
+			return off, nil
 		}
 	}
 	return 0, fault.At(fault.Corrupt, superblockPart, 0, "not an HDF5 file: no signature")
@@ -42,14 +42,14 @@ func Is(ctx context.Context, r source.Reader) (bool, error) {
 
 // openFile reads the superblock of a file.
 func openFile(ctx context.Context, r source.Reader) (*file, *Superblock, error) {
-	at, err := findSuperblock(ctx, r)
+	off, err := findSuperblock(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
 	opened := &file{meter: meter.New(), size: r.Size(), offsetSize: 8, lengthSize: 8}
 	w := opened.walk(ctx, r)
 	// The longest, of version 1, has 24 + 4 + 4·8 + 40 bytes.
-	b, err := w.block(superblockPart, uint64(at), uint64(min(100, r.Size()-at)))
+	b, err := w.block(superblockPart, uint64(off), uint64(min(100, r.Size()-off)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,9 +90,9 @@ func openFile(ctx context.Context, r source.Reader) (*file, *Superblock, error) 
 		return nil, nil, b.err
 	}
 	// Addresses begin at the superblock: a user block may have been put before it later, or cut off.
-	opened.base = uint64(at)
-	if size := uint64(r.Size()); end-base > size-uint64(at) {
-		return nil, nil, b.fail("the file is cut off: it has %d bytes of %d", size, end-base+uint64(at))
+	opened.base = uint64(off)
+	if size := uint64(r.Size()); end-base > size-uint64(off) {
+		return nil, nil, b.fail("the file is cut off: it has %d bytes of %d", size, end-base+uint64(off))
 	}
 	return opened, super, nil
 }

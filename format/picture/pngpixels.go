@@ -138,11 +138,11 @@ func (h *pngHeader) follows(state int, kind string, off int, body []byte) (next 
 		return state, off == len(pngSignature)
 	case "PLTE":
 		entries := len(body) / 3
-		most := 256
+		maxEntries := 256
 		if h.depth < 8 {
-			most = 1 << h.depth
+			maxEntries = 1 << h.depth
 		}
-		return afterPalette, state == afterHeader && len(body)%3 == 0 && 1 <= entries && entries <= most
+		return afterPalette, state == afterHeader && len(body)%3 == 0 && 1 <= entries && entries <= maxEntries
 	case "tRNS":
 		switch h.color {
 		case palette:
@@ -197,9 +197,9 @@ func (h *pngHeader) rowBytes(width int) int { return (width*h.bands*int(h.depth)
 
 // pixels undoes the filters of all rows and writes samples, interleaved by pixel and little-endian.
 func (d *pngDecoder) pixels(dst []byte, h *pngHeader) error {
-	most := h.rowBytes(h.width)
+	lineBytes := h.rowBytes(h.width)
 	for i := range d.lines {
-		d.lines[i] = slices.Grow(d.lines[i][:0], most)[:most]
+		d.lines[i] = slices.Grow(d.lines[i][:0], lineBytes)[:lineBytes]
 	}
 	raw := d.raw
 	step := max(h.bands*int(h.depth)/8, 1) // bytes that filters look back

@@ -31,12 +31,12 @@ func exifOrientation(b []byte) byte {
 	if b[0] == 'M' {
 		order = binary.BigEndian
 	}
-	at := int64(order.Uint32(b[4:]))
-	if at > int64(len(b))-2 {
+	offset := int64(order.Uint32(b[4:]))
+	if offset > int64(len(b))-2 {
 		return upright
 	}
-	entries := b[at+2:]
-	for range order.Uint16(b[at:]) {
+	entries := b[offset+2:]
+	for range order.Uint16(b[offset:]) {
 		if len(entries) < 12 {
 			break
 		}

@@ -165,8 +165,8 @@ func corrupt(part, format string, args ...any) error {
 // Parse parses the bytes of a file. Errors are Corrupt, Unsupported or Limit, or come from ctx.
 func Parse(ctx context.Context, data []byte) (*Dataset, error) {
 	var doc document
-	most := map[string]int{"VRTRasterBand": chunk.MaxBands + 1, "SourceFilename": maxSources} // one band is a mask
-	err := textguard.ParseXML(ctx, "VRT", data, most, func(r io.Reader) error {
+	limits := map[string]int{"VRTRasterBand": chunk.MaxBands + 1, "SourceFilename": maxSources} // one band is a mask
+	err := textguard.ParseXML(ctx, "VRT", data, limits, func(r io.Reader) error {
 		reader := xml.NewDecoder(r)
 		reader.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 		if err := reader.Decode(&doc); err != nil && fault.KindOf(err) == 0 {

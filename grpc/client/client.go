@@ -189,18 +189,18 @@ func (c *Client) Report(ctx context.Context) (map[string][]byte, error) {
 		group.Go(func() { answers[i], errs[i] = p.report(ctx) })
 	}
 	group.Wait()
-	all := map[string][]byte{}
+	reports := map[string][]byte{}
 	for i, p := range peers {
 		if errs[i] != nil {
 			failed = append(failed, errs[i])
 			continue
 		}
-		all[p.target] = answers[i]
+		reports[p.target] = answers[i]
 	}
 	if len(failed) == 0 {
-		return all, nil
+		return reports, nil
 	}
-	return all, allSaid(failed)
+	return reports, allSaid(failed)
 }
 
 // Read decodes windows of one or several files at the server. Errors about files have a *fault.Error
@@ -273,11 +273,11 @@ func (c *Client) Open(ctx context.Context, spec any) (*Run, error) {
 		return nil, peers[first].failed(fmt.Errorf("%w: %w", ErrProtocol, err))
 	}
 	// The caller's limit counts, because it is not part of the hash: the server may know the spec with another one.
-	own := shape{}
-	if err := json.Unmarshal(data, &own); err != nil {
+	callerShape := shape{}
+	if err := json.Unmarshal(data, &callerShape); err != nil {
 		return nil, fmt.Errorf("spec: %w", err)
 	}
-	run.shape.BadLimit = own.BadLimit
+	run.shape.BadLimit = callerShape.BadLimit
 	for i, described := range replies {
 		if described == nil {
 			continue

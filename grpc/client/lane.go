@@ -131,21 +131,21 @@ func (l *serverLane) connection(again bool) (got bool, err error) {
 	ctx, cancel := context.WithCancelCause(l.s.ctx)
 	defer cancel(nil)
 	var attach chaskiv1.Attach
-	from := &replySource{cancel: cancel}
+	replies := &replySource{cancel: cancel}
 	if leases != nil {
 		attach.Secret, attach.Stream = leases.secret[:], leases.begin()
 		// It ends after the last reply, since one may bring a lease that is being recalled.
 		defer leases.end(attach.GetStream())
-	} else if from.pipe = l.peer.openPipe(ctx, l.place.pipe); from.pipe != nil {
-		attach.Pipe = from.pipe.secret[:]
-		defer context.AfterFunc(ctx, from.pipe.close)()
-		defer from.pipe.close()
+	} else if replies.pipe = l.peer.openPipe(ctx, l.place.pipe); replies.pipe != nil {
+		attach.Pipe = replies.pipe.secret[:]
+		defer context.AfterFunc(ctx, replies.pipe.close)()
+		defer replies.pipe.close()
 	}
 	stream, err := l.peer.stub.Stream(ctx)
 	if err != nil {
 		return false, err
 	}
-	from.stream = stream
+	replies.stream = stream
 	l.begin()
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -154,7 +154,7 @@ func (l *serverLane) connection(again bool) (got bool, err error) {
 	group.Go(func() { l.watch(ctx, cancel) })
 	group.Go(func() { l.send(ctx, stream, &attach) })
 	for {
-		if err := l.receive(from, leases); err != nil {
+		if err := l.receive(replies, leases); err != nil {
 			if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) || errors.Is(cause, errPipe) {
 				err = cause
 			}

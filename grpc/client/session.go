@@ -107,14 +107,14 @@ func (s *session) meet() {
 	for _, l := range s.lanes {
 		known = append(known, l.peer)
 	}
-	all, joined := s.run.client.enter(known)
+	peers, joined := s.run.client.enter(known)
 	for _, l := range s.lanes {
-		l.gone = !slices.Contains(all, l.peer)
+		l.gone = !slices.Contains(peers, l.peer)
 	}
 	for _, server := range joined {
-		at := s.run.places[server]
+		place := s.run.places[server]
 		// A lane is up if its server has described the run.
-		l := &serverLane{s: s, peer: server, place: at, up: at.handle != "", unsent: make(chan struct{}, 1)}
+		l := &serverLane{s: s, peer: server, place: place, up: place.handle != "", unsent: make(chan struct{}, 1)}
 		s.lanes = append(s.lanes, l)
 		s.group.Go(l.work)
 	}
@@ -222,13 +222,13 @@ func (s *session) ask() {
 		s.queue = s.queue[1:]
 		s.bytes = max(s.bytes, s.run.RowBytes()*int64(next.ticket.Rows()))
 		s.last++
-		asked := &ticketRequest{id: s.last, ticket: next.ticket, native: next.native}
-		asked.group, asked.turn = s.run.groups.Of(asked.ticket, len(s.lanes))
-		if s.pending++; len(s.spans) == 0 || s.spans[len(s.spans)-1].group != asked.group {
-			s.spans = append(s.spans, span{group: asked.group})
+		request := &ticketRequest{id: s.last, ticket: next.ticket, native: next.native}
+		request.group, request.turn = s.run.groups.Of(request.ticket, len(s.lanes))
+		if s.pending++; len(s.spans) == 0 || s.spans[len(s.spans)-1].group != request.group {
+			s.spans = append(s.spans, span{group: request.group})
 		}
 		s.spans[len(s.spans)-1].n++
-		s.open, s.waiting = append(s.open, asked), append(s.waiting, asked)
+		s.open, s.waiting = append(s.open, request), append(s.waiting, request)
 	}
 	s.assign()
 }
@@ -333,12 +333,12 @@ func (s *session) refused(l *serverLane, r *ticketRequest, err error) (again boo
 	r.refusals[l] = err
 	var errs []error
 	for _, other := range s.lanes {
-		said := r.refusals[other]
-		if said == nil {
+		refusal := r.refusals[other]
+		if refusal == nil {
 			return true, err
 		}
-		again = again || !final(said)
-		errs = append(errs, said)
+		again = again || !final(refusal)
+		errs = append(errs, refusal)
 	}
 	if again {
 		clear(r.refusals)

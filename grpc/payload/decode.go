@@ -191,8 +191,8 @@ func (d *decoder) sampleRef(s *fbs.SampleRef) *batch.SampleRef {
 	if s == nil {
 		return nil
 	}
-	at := d.table("sample", s.Table())
-	return &batch.SampleRef{Index: s.Index(), Row: s.Row(), ID: d.text("sample", at, s.Id())}
+	table := d.table("sample", s.Table())
+	return &batch.SampleRef{Index: s.Index(), Row: s.Row(), ID: d.text("sample", table, s.Id())}
 }
 
 func (d *decoder) tensor(t *fbs.Tensor) batch.Tensor {

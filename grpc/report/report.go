@@ -106,13 +106,13 @@ func Parse(b []byte) (f Figures, err error) {
 
 // ParseAll returns the figures in the answers of several engines by their addresses, with the error of asking them.
 func ParseAll(answers map[string][]byte, err error) (map[string]Figures, error) {
-	all := map[string]Figures{}
+	figures := map[string]Figures{}
 	for address, answer := range answers {
 		var broken error
-		all[address], broken = Parse(answer)
+		figures[address], broken = Parse(answer)
 		err = cmp.Or(err, broken)
 	}
-	return all, err
+	return figures, err
 }
 
 // Times returns how the time of the rank divides. While it waits and the engine has a batch ready, the batch is on its
@@ -149,9 +149,9 @@ func (t Times) sum() (all float64) {
 
 // Shares returns the part of each stage.
 func (t Times) Shares() Times {
-	if all := t.sum(); all > 0 {
+	if total := t.sum(); total > 0 {
 		for i := range t {
-			t[i] /= all
+			t[i] /= total
 		}
 	}
 	return t
@@ -254,18 +254,18 @@ type Answers struct {
 // Answers answers the questions.
 func (f Figures) Answers() (a Answers) {
 	var all Times
-	least, most := 1.0, 0.0
+	lowest, highest := 1.0, 0.0
 	for i := range f.Ranks {
 		rank := f.Ranks[i].Times()
 		for stage, t := range rank {
 			all[stage] += t
 		}
-		if share := rank.waits(); share >= most {
-			a.Rank, most = &f.Ranks[i], share
+		if share := rank.waits(); share >= highest {
+			a.Rank, highest = &f.Ranks[i], share
 		}
-		least = min(least, rank.waits())
+		lowest = min(lowest, rank.waits())
 	}
-	if most-least < Bound {
+	if highest-lowest < Bound {
 		a.Rank = nil
 	}
 	a.Waits, a.Bound, a.Stage = all.Shares(), all.waits() >= Bound, Stages[Trainer]

@@ -224,8 +224,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-serving.Done()
 		s.Stop(server)
 	}()
-	most := max(minConnections, connectionsEach*s.options.MaxStreams)
-	err := server.Serve(accept.NewListener(namedListener{l}, accept.Descriptors(most, connectionsPart)))
+	maxConnections := max(minConnections, connectionsEach*s.options.MaxStreams)
+	err := server.Serve(accept.NewListener(namedListener{l}, accept.Descriptors(maxConnections, connectionsPart)))
 	cancel()
 	<-stopped
 	if ctx.Err() != nil && (err == nil || errors.Is(err, grpc.ErrServerStopped)) {

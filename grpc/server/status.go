@@ -72,18 +72,18 @@ func failed(err error) error {
 		return err
 	}
 	details := wire.NewFault(0, err)
-	for most := fault.MaxText; ; most /= 2 {
-		details.Message, details.File = fault.FitIn(details.GetMessage(), most), fault.FitIn(details.GetFile(), most)
-		details.Part = fault.FitIn(details.GetPart(), most)
+	for limit := fault.MaxText; ; limit /= 2 {
+		details.Message, details.File = fault.FitIn(details.GetMessage(), limit), fault.FitIn(details.GetFile(), limit)
+		details.Part = fault.FitIn(details.GetPart(), limit)
 		if member := details.GetMember(); member != nil {
-			member.Where, member.Name = fault.FitIn(member.GetWhere(), most), fault.FitIn(member.GetName(), most)
-			member.Value, member.Rule = fault.FitIn(member.GetValue(), most), fault.FitIn(member.GetRule(), most)
+			member.Where, member.Name = fault.FitIn(member.GetWhere(), limit), fault.FitIn(member.GetName(), limit)
+			member.Value, member.Rule = fault.FitIn(member.GetValue(), limit), fault.FitIn(member.GetRule(), limit)
 		}
 		answer := status.New(code(err), details.GetMessage())
 		if d, err := answer.WithDetails(details); err == nil {
 			answer = d
 		}
-		if most <= leastText || headerBytes(answer) <= maxStatus {
+		if limit <= leastText || headerBytes(answer) <= maxStatus {
 			return answer.Err()
 		}
 	}

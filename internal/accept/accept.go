@@ -73,11 +73,11 @@ func (l *Listener) enter(raw net.Conn) (c, older *Conn) {
 	if l.hosts[host] >= l.most/2 {
 		older = l.oldest(func(c *Conn) bool { return c.host == host })
 	} else if l.open >= l.most {
-		most := 0
+		busiest := 0
 		for _, guest := range l.guests {
-			most = max(most, l.hosts[guest.host])
+			busiest = max(busiest, l.hosts[guest.host])
 		}
-		older = l.oldest(func(c *Conn) bool { return l.hosts[c.host] == most })
+		older = l.oldest(func(c *Conn) bool { return l.hosts[c.host] == busiest })
 	}
 	if older != nil {
 		l.leave(older)

@@ -410,8 +410,8 @@ func (r *Region) has(x, y float64) bool {
 // have no point in common.
 func (e Edge) Clip(minX, minY, maxX, maxY float64) (low, high float64, ok bool) {
 	// The quotients below, rounded, need not say that an edge whose ends are far away lies beyond a side.
-	beside := max(e[0], e[2]) >= minX && min(e[0], e[2]) <= maxX && max(e[1], e[3]) >= minY && min(e[1], e[3]) <= maxY
-	if !beside { // or an end is not a number
+	overlaps := max(e[0], e[2]) >= minX && min(e[0], e[2]) <= maxX && max(e[1], e[3]) >= minY && min(e[1], e[3]) <= maxY
+	if !overlaps { // or an end is not a number
 		return 0, 0, false
 	}
 	low, high = 0, 1

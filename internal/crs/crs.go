@@ -170,9 +170,9 @@ func (c *CRS) Near() bool { return c.datum == nil && c.lon0 == 0 }
 
 // OwnDatum returns the CRS with longitudes and latitudes on its own datum instead of WGS 84.
 func (c *CRS) OwnDatum() *CRS {
-	own := *c
-	own.datum = nil
-	return &own
+	clone := *c
+	clone.datum = nil
+	return &clone
 }
 
 // Forward converts longitudes and latitudes to x and y. dst and src must have the same length, and

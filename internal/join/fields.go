@@ -112,11 +112,11 @@ func (p *Fields) Join() {
 	owned, _ := p.owned()
 	p.Samples = slices.DeleteFunc(p.Samples, func(k int32) bool {
 		// A file that is also the file of its own sample is a sample: a scene of one date that others refer to.
-		own := false
+		isOwn := false
 		for _, f := range p.others() {
-			own = own || f.Names != nil && !f.Beside && f.row(k) == lead.Rows[k]
+			isOwn = isOwn || f.Names != nil && !f.Beside && f.row(k) == lead.Rows[k]
 		}
-		return lacks[k] && owned[lead.Rows[k]] && !own
+		return lacks[k] && owned[lead.Rows[k]] && !isOwn
 	})
 }
 

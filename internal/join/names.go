@@ -129,7 +129,7 @@ func (n *Names) Find(text string) (i int32, ok bool) {
 func (n *Names) All(key, text string) iter.Seq[Match] {
 	return func(yield func(Match) bool) {
 		loose := magic.WithoutEnding(text)
-		for end, more := text, true; more; _, end, more = strings.Cut(end, "/") {
+		for end, found := text, true; found; _, end, found = strings.Cut(end, "/") {
 			if m, ok := n.at(end, loose[len(text)-len(end):]); ok && !yield(n.measured(m, key, text, loose)) {
 				return
 			}

@@ -6,9 +6,9 @@ import "encoding/binary"
 func Fill(dst, value []byte) {
 	// The source doubles until it has 4 KiB, so it stays in the first-level cache.
 	size := len(value)
-	most := max(4096/max(size, 1), 1) * size
+	limit := max(4096/max(size, 1), 1) * size
 	for done := copy(dst, value); done > 0 && done < len(dst); {
-		done += copy(dst[done:], dst[:min(done, most)])
+		done += copy(dst[done:], dst[:min(done, limit)])
 	}
 }
 

@@ -21,14 +21,14 @@ func (p *Planar) convertSIMD(dst []byte, first, pitch int, above, residuals []by
 	if cast.ToLine(dst[first:last+row]) != 0 {
 		return false
 	}
-	to, above0, residual := &dst[first], &above[0], &residuals[0]
+	out, above0, residual := &dst[first], &above[0], &residuals[0]
 	switch {
 	case p.To == p.From:
-		planarCopyAVX2(to, above0, residual, pitch, rows, n/planarBlock)
+		planarCopyAVX2(out, above0, residual, pitch, rows, n/planarBlock)
 	case p.From == U16:
-		planarU16AVX2(to, above0, residual, pitch, rows, n/planarBlock, p.A, p.C)
+		planarU16AVX2(out, above0, residual, pitch, rows, n/planarBlock, p.A, p.C)
 	default:
-		planarI16AVX2(to, above0, residual, pitch, rows, n/planarBlock, p.A, p.C)
+		planarI16AVX2(out, above0, residual, pitch, rows, n/planarBlock, p.A, p.C)
 	}
 	return true
 }

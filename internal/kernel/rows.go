@@ -132,14 +132,14 @@ func (r *Rows) Convert(dst, mask, src []byte, area RowArea) (bad int) {
 
 // convert is Convert number by number.
 func (r *Rows) convert(dst, mask, src []byte, area RowArea) (bad int) {
-	from, to := r.From.Size(), r.To.Size()
+	fromSize, toSize := r.From.Size(), r.To.Size()
 	for k := range area.Bands {
 		band := &r.Band[k]
 		for row := range area.Rows {
 			sample := area.First + k + row*area.Pitch
 			element := area.Dst[k] + row*area.DstPitch
 			for range area.Width {
-				valid := r.number(dst[element*to:], src[sample*from:], band)
+				valid := r.number(dst[element*toSize:], src[sample*fromSize:], band)
 				if mask != nil {
 					mask[element] = valid
 				}

@@ -55,8 +55,8 @@ func (r *Rows) convertSIMD(dst, mask, src []byte, area RowArea) (bad int) {
 	if area.apart() {
 		load *= Lanes
 	}
-	if past := last*size + load - len(src); past > 0 {
-		return r.convertEnd(dst, mask, src, area, past)
+	if excess := last*size + load - len(src); excess > 0 {
+		return r.convertEnd(dst, mask, src, area, excess)
 	}
 	full := r.set(mask, area)
 	for i := range r.args.lanes {
@@ -188,9 +188,9 @@ func (r *Rows) past(full bool, dst, mask, src []byte, area RowArea) (bad int) {
 	}
 	if area.Rows > 1 && area.DstPitch%line != 0 {
 		for row := range area.Rows {
-			one := area.below(row)
-			one.Rows = 1
-			bad += r.past(full, dst, mask, src, one)
+			rowArea := area.below(row)
+			rowArea.Rows = 1
+			bad += r.past(full, dst, mask, src, rowArea)
 		}
 		return bad
 	}

@@ -53,8 +53,8 @@ func Hold(ctx context.Context, size int64) (release func(), err error) {
 	if size <= smallText {
 		return func() {}, nil
 	}
-	free, most := memory()
-	size = min(size, most)
+	free, capacity := memory()
+	size = min(size, capacity)
 	if !free.TryAcquire(size) {
 		if err := free.Acquire(ctx, size); err != nil {
 			return nil, err
@@ -304,8 +304,8 @@ func SeparatorLine(text []byte) int {
 	if len(text) <= len(separatorName) || !bytes.EqualFold(text[:len(separatorName)], []byte(separatorName)) {
 		return 0
 	}
-	line, _, more := bytes.Cut(text, []byte{'\n'})
-	if !more || len(bytes.TrimSuffix(line, []byte{'\r'})) != len(separatorName)+1 {
+	line, _, found := bytes.Cut(text, []byte{'\n'})
+	if !found || len(bytes.TrimSuffix(line, []byte{'\r'})) != len(separatorName)+1 {
 		return 0
 	}
 	return len(line) + 1

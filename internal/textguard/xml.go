@@ -20,7 +20,7 @@ func (p *Parts) Elements(begin func(name string, attributes []xml.Attr) error, t
 	decoder := xml.NewDecoder(p)
 	decoder.CharsetReader = latin
 	var names []string
-	for more := true; more; {
+	for reading := true; reading; {
 		p.Next()
 		token, err := decoder.RawToken()
 		if errors.Is(err, io.EOF) && len(names) == 0 {
@@ -45,7 +45,7 @@ func (p *Parts) Elements(begin func(name string, attributes []xml.Attr) error, t
 					fault.Short(token.Name.Local))
 			}
 			names = names[:len(names)-1]
-			more, err = end()
+			reading, err = end()
 		}
 		if err != nil {
 			return fault.WithPart(err, "object", decoder.InputOffset())

@@ -27,15 +27,15 @@ func describe(cmd *cobra.Command, shared map[string]string) {
 	if err != nil {
 		return // cobra's own commands have theirs
 	}
-	about, flags, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nFlags:\n\n")
-	short, long, _ := strings.Cut(about, "\n\n")
+	intro, flags, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\nFlags:\n\n")
+	short, long, _ := strings.Cut(intro, "\n\n")
 	long, examples, _ := strings.Cut(long, "\n\nExamples:\n\n")
 	cmd.Short, cmd.Long, cmd.Example = short, long+cmd.Long, examples
-	own := flagTexts(flags)
+	usages := flagTexts(flags)
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
 		console.Complete(cmd, flag)
 		if flag.Usage == "" {
-			flag.Usage = cmp.Or(own[flag.Name], shared[flag.Name])
+			flag.Usage = cmp.Or(usages[flag.Name], shared[flag.Name])
 		}
 	})
 	for _, below := range cmd.Commands() {

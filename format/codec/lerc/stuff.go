@@ -48,7 +48,7 @@ func (d *Decoder) stuffed(most int) {
 
 // unpack appends n numbers of that many bits, at most 31. n is at most a block's.
 func (d *Decoder) unpack(to []uint32, n, width int) []uint32 {
-	all := d.b
+	rest := d.b
 	src := d.bytes((n*width + 7) / 8)
 	if d.err != nil {
 		return to
@@ -58,7 +58,7 @@ func (d *Decoder) unpack(to []uint32, n, width int) []uint32 {
 	}
 	start := len(to)
 	to = slices.Grow(to, n)[:start+n]
-	cursor.Unpack(to[start:], all, width)
+	cursor.Unpack(to[start:], rest, width)
 	return to
 }
 

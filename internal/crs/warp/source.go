@@ -33,8 +33,8 @@ func (m *Mapping) boxOf(k Kernel, c *pixelCell) Box {
 	}
 	y, x := slack+m.reach(k, m.radiusY), slack+m.reach(k, m.radiusX)
 	box := Box{int((low.y - y) >> 32), int((low.x - x) >> 32), int((high.y+y)>>32) + 1, int((high.x+x)>>32) + 1}
-	all := m.raster
-	return Box{max(box.Y0, all.Y0), max(box.X0, all.X0), min(box.Y1, all.Y1), min(box.X1, all.X1)}
+	raster := m.raster
+	return Box{max(box.Y0, raster.Y0), max(box.X0, raster.X0), min(box.Y1, raster.Y1), min(box.X1, raster.X1)}
 }
 
 // reach returns how far from a place the centres of pixels lie that a kernel takes, less the half pixel to their

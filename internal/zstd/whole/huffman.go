@@ -301,20 +301,20 @@ func (h *huffman) decode(dst, src []byte, start, end int, four bool) bool {
 		return false
 	}
 	var streams [4]codes
-	at := start + sizes
+	pos := start + sizes
 	for i := range streams {
 		stop, limit := end, len(dst)
 		if i < 3 {
-			stop, limit = at+int(binary.LittleEndian.Uint16(src[start+2*i:])), (i+1)*part
+			stop, limit = pos+int(binary.LittleEndian.Uint16(src[start+2*i:])), (i+1)*part
 		}
 		if stop > end {
 			return false
 		}
 		var ok bool
-		if streams[i], ok = open(src, at, stop, i*part, limit); !ok {
+		if streams[i], ok = open(src, pos, stop, i*part, limit); !ok {
 			return false
 		}
-		at = stop
+		pos = stop
 	}
 	return h.all(dst, src, &streams, 4)
 }

@@ -198,10 +198,10 @@ func build(states []fseEntry, k int, counts []int16) (log int, ok bool) {
 			count = 1
 		}
 		width := bits.Len16(uint16(count))
-		most := uint32(long - width)
+		maxBits := uint32(long - width)
 		shared := &all[code&63]
-		shared.next, shared.limit, shared.shift = uint32(count), 1<<width, 16+most
-		shared.entries = [2]fseEntry{fixed[code&63].with(most, 0), fixed[code&63].with(most-1, 0)}
+		shared.next, shared.limit, shared.shift = uint32(count), 1<<width, 16+maxBits
+		shared.entries = [2]fseEntry{fixed[code&63].with(maxBits, 0), fixed[code&63].with(maxBits-1, 0)}
 		for i := range shared.entries {
 			shared.entries[i] -= fseEntry(sum) << 16
 		}
@@ -212,8 +212,8 @@ func build(states []fseEntry, k int, counts []int16) (log int, ok bool) {
 		shared := &all[code&63]
 		x := shared.next
 		shared.next++
-		less := (shared.limit - 1 - x) >> 31
-		states[i] = shared.entries[less&1] + fseEntry(x)<<((shared.shift-less)&63)
+		fewer := (shared.limit - 1 - x) >> 31
+		states[i] = shared.entries[fewer&1] + fseEntry(x)<<((shared.shift-fewer)&63)
 	}
 	return log, true
 }

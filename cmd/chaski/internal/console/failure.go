@@ -79,7 +79,7 @@ func report(stderr io.Writer, err error, wrong bool) {
 		Value string `json:"value"`
 		Rule  string `json:"rule"`
 	}
-	said := struct {
+	failure := struct {
 		Kind    string  `json:"kind"`
 		File    string  `json:"file"`
 		Part    string  `json:"part"`
@@ -92,22 +92,22 @@ func report(stderr io.Writer, err error, wrong bool) {
 	var r *fault.RequestError
 	var w WrongSpec
 	if errors.As(err, &w) {
-		err, wrong, said.Message = w.Err, true, fault.Line(w.Err)
+		err, wrong, failure.Message = w.Err, true, fault.Line(w.Err)
 	}
 	switch {
 	case errors.As(err, &m):
-		said.Kind = "spec"
-		said.Member = &member{strings.TrimPrefix(m.Where, "spec: "), m.Member, m.Given(), m.Rule}
+		failure.Kind = "spec"
+		failure.Member = &member{strings.TrimPrefix(m.Where, "spec: "), m.Member, m.Given(), m.Rule}
 	case errors.As(err, &e):
-		said.Kind, said.File, said.Part, said.Offset = e.Kind.Error(), e.File, e.Part, e.Off
+		failure.Kind, failure.File, failure.Part, failure.Offset = e.Kind.Error(), e.File, e.Part, e.Off
 	case errors.As(err, &r):
-		said.Kind, said.File, said.Part, said.Offset = unavailable, r.URI, r.Part, r.Off
+		failure.Kind, failure.File, failure.Part, failure.Offset = unavailable, r.URI, r.Part, r.Off
 	case SystemKind(err) != 0:
-		said.Kind = SystemKind(err).Error()
+		failure.Kind = SystemKind(err).Error()
 	case wrong:
-		said.Kind = "spec"
+		failure.Kind = "spec"
 	}
-	text, err := json.Marshal(said)
+	text, err := json.Marshal(failure)
 	if err == nil {
 		fmt.Fprintf(stderr, "\x1e%s\n", fault.WithoutSecrets(string(text)))
 	}

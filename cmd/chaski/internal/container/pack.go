@@ -149,13 +149,13 @@ func (f *packFlags) directory(ctx context.Context, paths []string, o build.Optio
 	if err != nil {
 		return nil, err
 	}
-	tortilla, beside, err := build.Scan(ctx, paths[0], f.out)
+	tortilla, sidecars, err := build.Scan(ctx, paths[0], f.out)
 	if err != nil {
 		return nil, err
 	}
-	if n := len(beside); n > 0 {
+	if n := len(sidecars); n > 0 {
 		f.warnings = append(f.warnings, fmt.Sprintf("%d files beside rasters, such as %s, are left out, with what "+
-			"they say of masks, nodata and places: gdal_translate writes that into the rasters", n, beside[0]))
+			"they say of masks, nodata and places: gdal_translate writes that into the rasters", n, sidecars[0]))
 	}
 	r, err := build.Create(ctx, &build.Taco{Samples: tortilla, Collection: *collection}, f.out, o)
 	return r, fault.WithFile(err, paths[0])

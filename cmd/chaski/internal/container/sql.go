@@ -36,14 +36,14 @@ func NewSQL(env console.Env) *cobra.Command {
 					return err
 				}
 			}
-			asked, err := readQuestion(env.In, args[0])
-			if err == nil && !asked.fromPython {
-				err = query.Check(asked.SQL) // before containers are looked for under its words
+			question, err := readQuestion(env.In, args[0])
+			if err == nil && !question.fromPython {
+				err = query.Check(question.SQL) // before containers are looked for under its words
 			}
 			if err != nil {
 				return console.UsageUnlessFault(err)
 			}
-			return f.warn(env, runSQL(cmd.Context(), env, &f, options, asked, args[1:]))
+			return f.warn(env, runSQL(cmd.Context(), env, &f, options, question, args[1:]))
 		},
 	}
 	f.add(cmd.Flags())

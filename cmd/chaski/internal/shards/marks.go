@@ -82,11 +82,11 @@ func (m *marker) changed(ctx context.Context, s Share, said []byte) error {
 	if len(marks) != len(said) {
 		return damaged("it has %d marks of %d inputs", len(said)/markBytes, s.Count)
 	}
-	at := 0
-	for bytes.Equal(marks[at:at+markBytes], said[at:at+markBytes]) {
-		at += markBytes
+	offset := 0
+	for bytes.Equal(marks[offset:offset+markBytes], said[offset:offset+markBytes]) {
+		offset += markBytes
 	}
-	files, err := m.files(ctx, s.First+int64(at/markBytes))
+	files, err := m.files(ctx, s.First+int64(offset/markBytes))
 	if err != nil {
 		return err
 	}
@@ -179,19 +179,19 @@ func (m *marker) folder(ctx context.Context, uri string) (uint64, error) {
 	if !ok {
 		return noFile, nil
 	}
-	all := uint64(noFile)
+	total := uint64(noFile)
 	err := store.List(ctx, uri, func(e source.Entry) error {
 		sum := digest.New()
 		sum.Record([]byte(e.Path))
 		sum.Record([]byte(e.ETag))
 		sum.Number(uint64(e.Size))
-		all += number(sum)
+		total += number(sum)
 		return nil
 	})
 	if ctx.Err() != nil || source.Unreachable(err) {
 		return 0, errors.Join(ctx.Err(), err)
 	}
-	return all, nil // a store that lists nothing has no folder
+	return total, nil // a store that lists nothing has no folder
 }
 
 // number returns the first 8 bytes of a hash.

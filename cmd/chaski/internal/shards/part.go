@@ -139,11 +139,11 @@ func (d *dividedWork) unchanged(ctx context.Context, p *Part) error {
 		return damaged("its marks: %v", err)
 	}
 	defer member.Close() //nolint:errcheck // it was only read
-	said, err := io.ReadAll(member)
+	marks, err := io.ReadAll(member)
 	if err != nil {
 		return damaged("its marks: %v", err)
 	}
-	return d.marker.changed(ctx, p.Share, said)
+	return d.marker.changed(ctx, p.Share, marks)
 }
 
 // fits refuses the part of other work than d does.

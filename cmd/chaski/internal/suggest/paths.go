@@ -33,30 +33,30 @@ const separators = "_- "
 const splitMark = "{S}"
 
 // marked returns a path with all places of its first split word as splitMark, and the word.
-func marked(name string) (with, word string) {
+func marked(name string) (pattern, word string) {
 	letter := func(i int) bool { return i >= 0 && i < len(name) && name[i]|32 >= 'a' && name[i]|32 <= 'z' }
 	var out strings.Builder
-	at := 0
+	end := 0
 	for _, m := range splitWord.FindAllStringIndex(name, -1) {
 		found := name[m[0]:m[1]]
 		lower := letter(m[1]) && name[m[1]] >= 'a' // trainer has none, train/trainimg twice one
-		if m[0] < at || word != "" && found != word || letter(m[0]-1) || lower && word != found {
+		if m[0] < end || word != "" && found != word || letter(m[0]-1) || lower && word != found {
 			continue
 		}
 		word = found
-		out.WriteString(name[at:m[0]] + splitMark)
-		at = m[1]
+		out.WriteString(name[end:m[0]] + splitMark)
+		end = m[1]
 	}
-	return out.String() + name[at:], word
+	return out.String() + name[end:], word
 }
 
 // splits finds the names that differ by the word of a split alone: for each with splitMark its words, sorted.
 func splits(names []string) map[string][]string {
 	out := map[string][]string{}
 	for _, name := range names {
-		if with, word := marked(name); word != "" && !slices.Contains(out[with], word) {
-			out[with] = append(out[with], word)
-			slices.Sort(out[with])
+		if pattern, word := marked(name); word != "" && !slices.Contains(out[pattern], word) {
+			out[pattern] = append(out[pattern], word)
+			slices.Sort(out[pattern])
 		}
 	}
 	maps.DeleteFunc(out, func(_ string, found []string) bool { return len(found) < 2 })
@@ -225,7 +225,7 @@ func (t *tree) lookOf(folder string, depth int) string {
 
 // shared returns how many of the files below folders have a name, without constant parts, that others have, too.
 func (t *tree) shared(names []string, children map[string][]place) float64 {
-	count, all, twice := map[string]int{}, 0, 0
+	count, total, twice := map[string]int{}, 0, 0
 	for _, name := range names {
 		var bases []string
 		for _, p := range children[name] {
@@ -239,12 +239,12 @@ func (t *tree) shared(names []string, children map[string][]place) float64 {
 		for _, base := range bases {
 			count[strings.TrimPrefix(base, prefix)]++
 		}
-		all += len(bases)
+		total += len(bases)
 	}
 	for _, n := range count {
 		twice += n * number(n > 1)
 	}
-	return float64(twice) / float64(max(all, 1))
+	return float64(twice) / float64(max(total, 1))
 }
 
 // bases appends the paths below a folder without endings, up to a bound.
@@ -386,19 +386,19 @@ func tails(base string) (out []string) {
 // fixedNames makes groups of files that each folder has one of, and returns the other files. In folders whose names
 // their files have, too, words of few folders are *.
 func fixedNames(files []*file, pattern string, names []string, look func(*file) string) (out []*group, rest []*file) {
-	all := map[string]bool{}
+	keys := map[string]bool{}
 	for _, f := range files {
-		all[f.key(f.vals...)] = true
+		keys[f.key(f.vals...)] = true
 	}
-	folders := len(all)
+	folders := len(keys)
 	if folders < 2 || len(names) == 0 {
 		return nil, files
 	}
 	where, byBase := map[string]map[string]bool{}, map[string][]*file{}
-	own := true
+	hasFolderName := true
 	for _, f := range files {
 		last := f.vals[len(f.vals)-1]
-		own = own && len(last) > 3 && strings.Contains(f.base, last)
+		hasFolderName = hasFolderName && len(last) > 3 && strings.Contains(f.base, last)
 		for _, word := range words.FindAllString(f.base, -1) {
 			if where[word] == nil {
 				where[word] = map[string]bool{}
@@ -408,7 +408,7 @@ func fixedNames(files []*file, pattern string, names []string, look func(*file) 
 	}
 	for _, f := range files {
 		name := f.base
-		if own {
+		if hasFolderName {
 			name = stars.ReplaceAllString(words.ReplaceAllStringFunc(name, func(word string) string {
 				in := slices.Contains(words.FindAllString(f.vals[len(f.vals)-1], -1), word)
 				in = in || !strings.ContainsFunc(word, unicode.IsLetter)
@@ -422,9 +422,9 @@ func fixedNames(files []*file, pattern string, names []string, look func(*file) 
 	}
 	kinds := skeletons(slices.Sorted(maps.Keys(byBase)))
 	for _, base := range slices.Sorted(maps.Keys(byBase)) {
-		at, looks, sizes := map[string]bool{}, map[string]bool{}, map[string]bool{}
+		holders, looks, sizes := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		for _, f := range byBase[base] {
-			at[f.key(f.vals...)] = true
+			holders[f.key(f.vals...)] = true
 		}
 		list := kinds[digits.ReplaceAllString(base, "#")]
 		for _, name := range list {
@@ -433,7 +433,7 @@ func fixedNames(files []*file, pattern string, names []string, look func(*file) 
 		}
 		// Names that differ by numbers are a series, unless these are bands, or sizes of pixels, or tell kinds apart.
 		alone := len(looks) == len(list) || len(sizes) == 1 && sizeWord.MatchString(base)
-		if len(at)*2 > folders && len(at) == len(byBase[base]) && alone &&
+		if len(holders)*2 > folders && len(holders) == len(byBase[base]) && alone &&
 			strings.ContainsFunc(strings.TrimSuffix(base, path.Ext(base)), unicode.IsLetter) {
 			out = append(out, newGroup(byBase[base], pattern, names, base, "", ""))
 			continue
@@ -574,11 +574,11 @@ func middles(g, other *group) {
 	}
 	constants := func(g *group) (out []string) {
 		base := strings.TrimSuffix(g.files[0].base, g.tail)
-		for _, at := range words.FindAllStringIndex(base, -1) {
-			if at[0] == 0 || at[1] == len(base) || !strings.ContainsFunc(base[at[0]:at[1]], unicode.IsLetter) {
+		for _, span := range words.FindAllStringIndex(base, -1) {
+			if span[0] == 0 || span[1] == len(base) || !strings.ContainsFunc(base[span[0]:span[1]], unicode.IsLetter) {
 				continue
 			}
-			word := base[at[0]-1 : at[1]+1]
+			word := base[span[0]-1 : span[1]+1]
 			if !slices.ContainsFunc(g.files, func(f *file) bool { return strings.Count(f.base, word) != 1 }) {
 				out = append(out, word)
 			}

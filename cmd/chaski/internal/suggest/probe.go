@@ -76,16 +76,16 @@ func (p *prober) header(rel string) *head {
 	case h.format == magic.NPY:
 		h.wrong = h.npy(p.name(rel))
 	default:
-		said, err := survey.Describe(p.ctx, p.name(rel), nil, p.o)
+		description, err := survey.Describe(p.ctx, p.name(rel), nil, p.o)
 		if h.wrong = err; err != nil {
 			return h
 		}
-		if info, ok := said.(*survey.FileInfo); ok && info.Raster != nil {
+		if info, ok := description.(*survey.FileInfo); ok && info.Raster != nil {
 			r := info.Raster
 			h.bands, h.height, h.width, h.times = r.Shape[0], r.Shape[1], r.Shape[2], r.Times
 			h.dtype = r.DType.String()
 			h.alpha = r.Mask != nil && r.Mask.Kind == "alpha" && h.format.Class == magic.Raster && h.bands == 4
-		} else if data, err := json.Marshal(said); err == nil {
+		} else if data, err := json.Marshal(description); err == nil {
 			h.wrong = json.Unmarshal(data, h)
 		}
 	}
@@ -138,8 +138,8 @@ func parse(r io.Reader) (npy.Array, error) {
 			if need > 1<<17 {
 				return nil, fault.New(fault.Limit, "header", "over %d bytes", 1<<17)
 			}
-			more, err := io.ReadAll(io.LimitReader(r, int64(need)))
-			if read = append(read, more...); err != nil || len(more) < need {
+			tail, err := io.ReadAll(io.LimitReader(r, int64(need)))
+			if read = append(read, tail...); err != nil || len(tail) < need {
 				return nil, io.ErrUnexpectedEOF
 			}
 		}
@@ -205,10 +205,10 @@ func (p *prober) count(g *group) {
 		if h.dims == "y x b" && a.Shape[0] == h.height && a.Shape[2] == h.bands {
 			pixels, step, next = a.Shape[0]*a.Shape[1], 1, h.bands
 		}
-		for at := range pixels {
+		for pixel := range pixels {
 			var colour [3]int64
 			for b := range h.bands {
-				colour[b] = sample(a, b*step+at*next)
+				colour[b] = sample(a, b*step+pixel*next)
 			}
 			if colours[colour] = true; len(colours) > maxValues {
 				return

@@ -85,9 +85,9 @@ func (g *group) masks() bool {
 
 // score says how likely a group has the images of a data set.
 func (g *group) score() float64 {
-	said := func(words *regexp.Regexp) float64 { return float64(number(words.MatchString(g.own()))) }
+	match := func(words *regexp.Regexp) float64 { return float64(number(words.MatchString(g.own()))) }
 	masks := float64(number(maskWords.MatchString(g.words())))*4 + float64(number(len(g.head.colours) > 0))*3
-	return 2*said(imageWords) - masks - 6*said(viewWords) - said(afterWords) + float64(number(g.head.bands > 2)) -
+	return 2*match(imageWords) - masks - 6*match(viewWords) - match(afterWords) + float64(number(g.head.bands > 2)) -
 		float64(number(g.head.format == magic.NPY))/2
 }
 
@@ -142,8 +142,8 @@ func (r *reading) options(s *search, g *group, masks, some bool) (more []string)
 	if h.dims != "" && h.dims != "y x" && h.dims != "b y x" && h.dims != "t b y x" {
 		more = append(more, "dims="+quoted(h.dims))
 	}
-	if most, differ := s.steps(g, ""); differ && h.times > 0 {
-		more = append(more, fmt.Sprintf("times=range(%d)", most))
+	if steps, differ := s.steps(g, ""); differ && h.times > 0 {
+		more = append(more, fmt.Sprintf("times=range(%d)", steps))
 	}
 	fill := 255
 	if some {
@@ -329,7 +329,7 @@ func (r *reading) arrays(s *search, g *group) {
 		h.shape(a.Shape)
 		set := bands[fmt.Sprint(a.Shape, a.DType)]
 		pattern := strings.TrimSuffix(g.pattern+"::"+starred(a.Path), "::") // one array may have no name
-		text, more := "pattern="+quoted(pattern), []string{"dims=" + quoted(h.dims)}
+		text, options := "pattern="+quoted(pattern), []string{"dims=" + quoted(h.dims)}
 		if h.dims == "t b y x" {
 			r.note(`the first axis of %s is taken for time: with dims="n b y x" its images are samples`, pattern)
 		}
@@ -339,7 +339,7 @@ func (r *reading) arrays(s *search, g *group) {
 			r.count("array %s of %v %s is not read", a.Path, a.Shape, a.DType)
 			continue
 		case maskWords.MatchString(a.Path+" "+g.words()) && h.bands == 1 && h.times == 0:
-			name, more = "mask", append(more, `dtype="int64"`)
+			name, options = "mask", append(options, `dtype="int64"`)
 		case len(set) > 2 && len(a.Shape) == 2:
 			if text = "patterns=" + listed(set); image {
 				continue
@@ -348,10 +348,10 @@ func (r *reading) arrays(s *search, g *group) {
 		case !image:
 			name = "image"
 		}
-		if most, differ := s.steps(g, a.Path); differ && h.times > 0 {
-			more = append(more, fmt.Sprintf("times=range(%d)", most))
+		if steps, differ := s.steps(g, a.Path); differ && h.times > 0 {
+			options = append(options, fmt.Sprintf("times=range(%d)", steps))
 		}
-		r.add(name, fieldOf(text, more...))
+		r.add(name, fieldOf(text, options...))
 	}
 	if len(g.files) == 1 {
 		r.note("%s is one file: windows, and steps of time in it, are yours to say", g.pattern)
@@ -413,20 +413,20 @@ func (r *reading) nameLabel() {
 
 // windows sets a window where the images of a group differ, or are scenes.
 func (r *reading) windows(s *search, g *group) {
-	least, most := s.sides(g)
-	if most[0] == 0 || least == most && most[0]*most[1] <= 1<<21 {
+	smallest, largest := s.sides(g)
+	if largest[0] == 0 || smallest == largest && largest[0]*largest[1] <= 1<<21 {
 		return
 	}
 	side := 512
-	for side > 8 && side > min(least[0], least[1]) {
+	for side > 8 && side > min(smallest[0], smallest[1]) {
 		side /= 2
 	}
 	if g == r.lead {
 		r.window = fmt.Sprintf("Grid(%d)", side)
 	}
-	if least != most {
+	if smallest != largest {
 		r.note("%s have %d × %d to %d × %d pixels: Grid cuts them, and ResizedWindow makes them equal", g.pattern,
-			least[0], least[1], most[0], most[1])
+			smallest[0], smallest[1], largest[0], largest[1])
 	}
 }
 

@@ -195,20 +195,20 @@ func (s *search) place() {
 	divided := splits(sorted(folders))
 	for _, p := range s.list {
 		f := &file{path: p, folder: path.Dir(p), base: path.Base(p)}
-		with, word := marked(f.folder)
-		for dir := with; dir != "."; dir = path.Dir(dir) {
+		pattern, word := marked(f.folder)
+		for dir := pattern; dir != "."; dir = path.Dir(dir) {
 			if divided[dir] != nil {
-				f.folder, f.split = with, word
+				f.folder, f.split = pattern, word
 			}
 		}
 		for up := f.folder; f.split == "" && up != "."; up = path.Dir(up) {
-			all := whole[path.Dir(up)]
-			differ := slices.ContainsFunc(all, func(dir string) bool {
+			siblings := whole[path.Dir(up)]
+			differ := slices.ContainsFunc(siblings, func(dir string) bool {
 				_, a := marked(dir)
 				_, b := marked(path.Base(up))
 				return a != b
 			})
-			if differ && slices.Contains(all, path.Base(up)) {
+			if differ && slices.Contains(siblings, path.Base(up)) {
 				f.folder, f.split = path.Join(path.Dir(up), splitMark, strings.TrimPrefix(f.folder, up)), path.Base(up)
 			}
 		}
@@ -319,15 +319,15 @@ func (s *search) readTables() {
 	names = names[:min(len(names), maxTables)]
 	divided, done := splits(names), map[string]*table{}
 	for _, name := range names {
-		with, word := marked(name)
-		if divided[with] == nil {
+		pattern, word := marked(name)
+		if divided[pattern] == nil {
 			word = ""
 		}
 		for _, t := range s.readTable(name) {
 			alike := path.Dir(name) + "/*" + path.Ext(name)
 			if word != "" {
 				t.path, _ = marked(t.path)
-				t.splits, alike = divided[with], t.path
+				t.splits, alike = divided[pattern], t.path
 			}
 			t.files, t.of = []string{name}, slices.Repeat([]string{word}, len(t.rows))
 			single := word == "" && (alike[0] == '.' || len(t.cols) == 1)
@@ -372,15 +372,15 @@ func (s *search) labels(r *reading) {
 		}
 		switch ext := path.Ext(g.pattern); {
 		case shapes > 0:
-			more := []string{quoted(g.pattern), `kind="boxes"`}
+			options := []string{quoted(g.pattern), `kind="boxes"`}
 			if names := s.classes(ext); names != nil {
-				more = append(more, "classes="+listed(names))
+				options = append(options, "classes="+listed(names))
 			}
 			if share < .999 {
-				more = append(more, `missing="empty"`)
+				options = append(options, `missing="empty"`)
 				r.note("%.0f %% of images have no labels %s: they are images without objects", 100*(1-share), g.pattern)
 			}
-			r.add("boxes", "Vector("+strings.Join(more, ", ")+")")
+			r.add("boxes", "Vector("+strings.Join(options, ", ")+")")
 			r.count("boxes: %d files %s", len(g.files), g.pattern)
 		case ext == ".json" && (!g.fixed() || len(g.names) == 1):
 			key := `{"name": "id"}`
@@ -493,8 +493,8 @@ func (r *reading) samples() map[string]map[string]bool {
 	}
 	for _, f := range g.files {
 		out["name"][f.stem()] = true
-		for at, more := f.path, true; more; _, at, more = strings.Cut(at, "/") {
-			out["path"][at] = true
+		for suffix, found := f.path, true; found; _, suffix, found = strings.Cut(suffix, "/") {
+			out["path"][suffix] = true
 		}
 	}
 	return out
@@ -565,16 +565,16 @@ func (r *reading) choose(lists []ids) {
 	if len(lists) == 0 {
 		return
 	}
-	all := func(l ids) int { return number(l.matched == len(r.lead.files) && len(l.splits) == 0) }
+	complete := func(l ids) int { return number(l.matched == len(r.lead.files) && len(l.splits) == 0) }
 	slices.SortStableFunc(lists, func(a, b ids) int {
-		return cmp.Or(number(len(b.splits) > 0)-number(len(a.splits) > 0), all(a)-all(b), b.matched-a.matched)
+		return cmp.Or(number(len(b.splits) > 0)-number(len(a.splits) > 0), complete(a)-complete(b), b.matched-a.matched)
 	})
 	l := lists[0]
 	switch file, member, ok := strings.Cut(l.path, "::"); {
 	case len(l.splits) > 0 && len(r.splits) == 0:
 		r.splits = l.splits
 	case len(l.splits) > 0:
-	case len(lists) > 1 && len(r.splits) == 0 && all(l) == 0:
+	case len(lists) > 1 && len(r.splits) == 0 && complete(l) == 0:
 		l.path = splitMark + path.Ext(file)
 		if ok {
 			l.path += "::" + member
@@ -670,13 +670,13 @@ func (r *reading) joinSource(t *table) bool {
 		if len(different) != len(t.rows) || len(t.rows) < 2 || t.lists[name] {
 			continue
 		}
-		for k, of := range r.table.cols {
+		for k, column := range r.table.cols {
 			n := number(strings.HasSuffix(name, "_id")) // of several, the one that says more
 			for _, v := range r.table.values(k) {
 				n += 100 * different[v]
 			}
 			if share := float64(n) / float64(100*len(r.table.rows)); share > best {
-				best, text, key = share, fmt.Sprintf("{%s: %s}", quoted(name), quoted(of)), name
+				best, text, key = share, fmt.Sprintf("{%s: %s}", quoted(name), quoted(column)), name
 			}
 		}
 	}

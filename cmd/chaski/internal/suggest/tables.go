@@ -210,16 +210,16 @@ func (p *prober) jsonTables(rel string, value any) (out []*table) {
 			keys, rows = append(keys, name), append(rows, object[name])
 		}
 	}
-	switch all := len(keys) == len(object) && len(object) > 1; {
+	switch uniform := len(keys) == len(object) && len(object) > 1; {
 	case out != nil || len(object) == 0:
-	case all && len(ids) > 0:
+	case uniform && len(ids) > 0:
 		t := p.newTable(rel+"::{class}", nil, ids)
 		t.cols = append(t.cols, "class")
 		for i := range t.rows {
 			t.rows[i] = append(t.rows[i], classes[i])
 		}
 		out = append(out, t)
-	case all:
+	case uniform:
 		out = append(out, p.newTable(rel, keys, rows))
 	default:
 		out = append(out, p.newTable(rel, nil, []any{value}))
@@ -288,16 +288,16 @@ func inside(in, text, name string) string {
 		return i >= 0 && i < len(in) && (in[i]|32 >= 'a' && in[i]|32 <= 'z' || in[i] >= '0' && in[i] <= '9')
 	}
 	var out strings.Builder
-	from, found := 0, false
+	start, found := 0, false
 	for {
-		i := strings.Index(in[from:], text)
+		i := strings.Index(in[start:], text)
 		if i < 0 {
-			out.WriteString(in[from:])
+			out.WriteString(in[start:])
 			break
 		}
-		out.WriteString(in[from : from+i])
-		i += from
-		if from = i + len(text); word(i-1) || word(from) || strings.Count(in[:i], "{") > strings.Count(in[:i], "}") {
+		out.WriteString(in[start : start+i])
+		i += start
+		if start = i + len(text); word(i-1) || word(start) || strings.Count(in[:i], "{") > strings.Count(in[:i], "}") {
 			out.WriteString(text)
 			continue
 		}
@@ -338,24 +338,24 @@ func (t *table) templates(paths []string, all map[string]bool) map[string][]stri
 				continue
 			}
 			for _, file := range paths {
-				one := ""
+				template := ""
 				if len(out) < 200 && strings.Contains(file, value) {
-					one = inside(file, value, "{"+name+"}")
+					template = inside(file, value, "{"+name+"}")
 				}
-				if one == "" {
+				if template == "" {
 					continue
 				}
-				if works(one) {
-					out[one] = nil
+				if works(template) {
+					out[template] = nil
 				}
 				for k := -1; k < len(t.cols); k++ { // with the split, and with other columns
 					other, name := t.of[row], splitMark
 					if k >= 0 {
 						other, name = t.rows[row][k], "{"+t.cols[k]+"}"
 					}
-					if with := inside(one, cmp.Or(other, "/"), name); other != "" && with != "" {
-						if one = with; works(one) {
-							out[one] = nil
+					if refined := inside(template, cmp.Or(other, "/"), name); other != "" && refined != "" {
+						if template = refined; works(template) {
+							out[template] = nil
 						}
 					}
 				}

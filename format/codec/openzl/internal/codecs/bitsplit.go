@@ -21,11 +21,11 @@ func decodeBitSplit(c *Call) error {
 		sum += int(nbits)
 	}
 	left := 8*width - sum
-	most := len(counts)
+	maxStreams := len(counts)
 	if left > 0 {
-		most++ // the bits that are left are one more stream, which may be left out
+		maxStreams++ // the bits that are left are one more stream, which may be left out
 	}
-	if streams := len(c.In); left < 0 || streams == 0 || streams < len(counts) || streams > most {
+	if streams := len(c.In); left < 0 || streams == 0 || streams < len(counts) || streams > maxStreams {
 		return c.Corrupt("%d streams, %d bit counts that come to %d", len(c.In), len(counts), sum)
 	}
 	count := c.In[0].Count

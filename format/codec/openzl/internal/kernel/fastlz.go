@@ -60,8 +60,8 @@ func (f *FastLZ) extra(length *int) bool {
 		if len(f.Extra) < 2 {
 			return false
 		}
-		more := int(binary.LittleEndian.Uint16(f.Extra))
-		*length, f.Extra, goesOn = *length+more, f.Extra[2:], more == 1<<16-1
+		addend := int(binary.LittleEndian.Uint16(f.Extra))
+		*length, f.Extra, goesOn = *length+addend, f.Extra[2:], addend == 1<<16-1
 	}
 	return true
 }

@@ -99,11 +99,11 @@ func belowGo(block []byte, width int, mask uint64) int {
 func countBelow[T unsigned](block []byte, mask uint64) int {
 	count, upper := 0, T(mask)
 	for _, number := range cast.Values[T](block) {
-		more := count + 1
+		next := count + 1
 		if number&upper != 0 {
-			more = count
+			next = count
 		}
-		count = more
+		count = next
 	}
 	return count
 }
@@ -114,10 +114,10 @@ type aboveMasks = [8 * pforBlock / 32]uint32
 
 // aboveGo fills masks with a bit for each byte of a block: 1 if its number has a bit of its part of mask.
 func aboveGo(masks *aboveMasks, block []byte, width int, mask uint64) {
-	all := ^uint64(0) >> (64 - 8*width) & mask
+	high := ^uint64(0) >> (64 - 8*width) & mask
 	clear(masks[:len(block)/32])
 	for i := range pforBlock {
-		if LE(block, i, width)&all != 0 {
+		if LE(block, i, width)&high != 0 {
 			masks[i*width/32] |= (1<<width - 1) << (i * width % 32)
 		}
 	}

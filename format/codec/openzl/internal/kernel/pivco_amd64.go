@@ -100,8 +100,8 @@ func pivcoFill(out, in, bitmap []byte, symbol byte, invert uint64) {
 		return
 	case PivcoAVX2:
 		if groups := len(out) / 8; groups > 0 {
-			all := uint64(symbol) * 0x0101_0101_0101_0101
-			taken := pivcoFillBytes(&out[0], &in[0], &bitmap[0], groups, &spreads, all, invert)
+			symbols := uint64(symbol) * 0x0101_0101_0101_0101
+			taken := pivcoFillBytes(&out[0], &in[0], &bitmap[0], groups, &spreads, symbols, invert)
 			out, in, bitmap = out[8*groups:], in[taken:], bitmap[groups:]
 		}
 	}
