@@ -296,10 +296,10 @@ func (e *Engine) timesOf(ctx context.Context, d *dataset, draw *shuffle.Draw, ti
 		return nil
 	}
 	if d.steps == 0 && len(times) > 1 {
-		said, err := e.arrayTimes(ctx, d, draw.Row)
+		values, err := e.arrayTimes(ctx, d, draw.Row)
 		for i, step := range d.rasters[0].StepList() {
-			if step < len(said) && !said[step].Null {
-				times[i] = said[step].Int
+			if step < len(values) && !values[step].Null {
+				times[i] = values[step].Int
 			}
 		}
 		return err
@@ -309,12 +309,12 @@ func (e *Engine) timesOf(ctx context.Context, d *dataset, draw *shuffle.Draw, ti
 		if row < 0 || times[step] != rows.NoTime {
 			continue
 		}
-		said, err := e.arrayTimes(ctx, d, row)
+		values, err := e.arrayTimes(ctx, d, row)
 		if err != nil {
 			return err
 		}
-		if len(said) == 1 && !said[0].Null {
-			times[step] = said[0].Int
+		if len(values) == 1 && !values[0].Null {
+			times[step] = values[0].Int
 		}
 	}
 	return nil
@@ -394,8 +394,8 @@ func (p *Pending) stepsInFiles(k int, out []byte) {
 		if noted == nil || !p.batch.Valid[k] || p.batch.Positions[k] < 0 {
 			continue
 		}
-		for step, there := range noted[k*n:][:n] {
-			out[step] |= there
+		for step, present := range noted[k*n:][:n] {
+			out[step] |= present
 		}
 	}
 }

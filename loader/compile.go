@@ -329,8 +329,8 @@ func (e *Engine) keepOnly(names []string) error {
 			return v.name == spec.IDMember || !slices.Contains(names, v.name)
 		})
 		for _, name := range names {
-			there := slices.ContainsFunc(d.values, func(v valueField) bool { return v.name == name })
-			if !there && name != spec.IDMember {
+			found := slices.ContainsFunc(d.values, func(v valueField) bool { return v.name == name })
+			if !found && name != spec.IDMember {
 				return fmt.Errorf("spec: only: %q is neither %q nor a field that is a metadata column", name,
 					spec.IDMember)
 			}

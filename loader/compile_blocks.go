@@ -23,21 +23,21 @@ const (
 
 // blocks returns the blocks of the order of some items of the dataset, whose samples are counted; nil without blocks.
 func (d *dataset) blocks(e *Engine, one *shuffle.Dataset) *shuffle.Blocks {
-	asked := e.spec.Blocks
-	if asked == nil {
+	wanted := e.spec.Blocks
+	if wanted == nil {
 		return nil
 	}
 	each := int64(max(one.Sampler.PerItem, 1))
 	if items := one.Sampler.Runs.Items(); items > 0 { // items of several sizes have so many on average
 		each = max(one.Sampler.Runs.Len()/items, 1)
 	}
-	rows := cmp.Or(asked.Rows, d.together)
-	if asked.Rows == 0 && d.together <= 1 {
+	rows := cmp.Or(wanted.Rows, d.together)
+	if wanted.Rows == 0 && d.together <= 1 {
 		rows = max(blockBytes/d.sampleBytes(), 1)
 	}
-	pool := cmp.Or(asked.Pool, poolBlocks*e.spec.BatchSize)
+	pool := cmp.Or(wanted.Pool, poolBlocks*e.spec.BatchSize)
 	if len(e.spec.Sources) == 0 {
-		filled := *asked
+		filled := *wanted
 		filled.Rows, filled.Pool = rows, pool
 		d.filled = &filled
 	}
@@ -111,9 +111,9 @@ func (e *Engine) rangesOf(ctx context.Context, draw *shuffle.Draw) (out []source
 		if row < 0 {
 			continue
 		}
-		if of := d.table.Fields[d.column(field, step)].Extent(); of != nil {
-			if at, ok := of(ctx, row); ok {
-				out = append(out, at)
+		if extentOf := d.table.Fields[d.column(field, step)].Extent(); extentOf != nil {
+			if extent, ok := extentOf(ctx, row); ok {
+				out = append(out, extent)
 			}
 			continue
 		}

@@ -154,8 +154,8 @@ func (d *dataset) compileParts(field *pixels.Raster, stack *catalog.Asset, polic
 		return err
 	}
 	err = field.EachPart(stack, func(k int, part *pixels.Raster, l *pixels.Lay) error {
-		if said := partial(part, &stack.Parts[k], l); said != "" {
-			d.remarks.partial = append(d.remarks.partial, said)
+		if remark := partial(part, &stack.Parts[k], l); remark != "" {
+			d.remarks.partial = append(d.remarks.partial, remark)
 		}
 		return nil
 	})
@@ -223,15 +223,16 @@ func (d *dataset) agrees(first *dataset) error {
 		return err
 	}
 	for i, f := range d.fields {
-		here, there := d.table.Fields[i].Kind, first.table.Fields[i].Kind
-		numbers := numeric(here) && numeric(there) && here.IsList() == there.IsList() && f.Kind != spec.ClassField
+		kind, firstKind := d.table.Fields[i].Kind, first.table.Fields[i].Kind
+		alike := kind.IsList() == firstKind.IsList() && f.Kind != spec.ClassField
+		numbers := numeric(kind) && numeric(firstKind) && alike
 		switch {
-		case here == there || numbers && f.Traits().Casts && f.DType != "native":
+		case kind == firstKind || numbers && f.Traits().Casts && f.DType != "native":
 		case numbers:
 			return fmt.Errorf("field %q is of kind %s, and in the first source %s: a dtype of the field, such as "+
-				`"float32", is for both`, f.Name, here, there)
+				`"float32", is for both`, f.Name, kind, firstKind)
 		default:
-			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, here, there)
+			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, kind, firstKind)
 		}
 	}
 	for i, field := range d.values {

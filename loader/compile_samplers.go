@@ -89,12 +89,12 @@ func (d *dataset) openCoverage(ctx context.Context, e *Engine) ([]uint32, error)
 
 // limitGrid sets the windows of a grid that Sampler.MaxNoData leaves.
 func (d *dataset) limitGrid(ctx context.Context, one *shuffle.Dataset) error {
-	all, err := d.limited.by.LimitGrid(ctx, &one.Sampler, one.Len(), func(i int64) (int64, int, int) {
+	total, err := d.limited.by.LimitGrid(ctx, &one.Sampler, one.Len(), func(i int64) (int64, int, int) {
 		row := one.Row(i)
 		size := d.sizes.of(row)
 		return row, int(size.Height), int(size.Width)
 	})
-	d.limited.all += all
+	d.limited.all += total
 	d.limited.left += int64(len(one.Sampler.Windows))
 	return fault.WithFile(err, d.sampler.Coverage)
 }
@@ -102,18 +102,19 @@ func (d *dataset) limitGrid(ctx context.Context, one *shuffle.Dataset) error {
 // tellLimited logs how many windows, or rows, Sampler.MaxNoData leaves out. It is an error if none is left.
 func (d *dataset) tellLimited(e *Engine) error {
 	d.limited.by = nil // it is needed no more
-	what, all, left := "samples", d.limited.all, d.limited.left
+	what, total, left := "samples", d.limited.all, d.limited.left
 	if d.kind.DropsWindows {
 		what = "windows"
 	}
 	switch {
-	case all == left:
+	case total == left:
 		return nil
 	case left == 0:
 		return fault.WithFile(fault.New(fault.NotFound, "dataset",
-			"all %d %s have more nodata than max_nodata, %v, allows", all, what, *d.sampler.MaxNoData), d.source.Source)
+			"all %d %s have more nodata than max_nodata, %v, allows", total, what, *d.sampler.MaxNoData),
+			d.source.Source)
 	}
-	e.options.Logger.Warn(what+" with more nodata than max_nodata are left out", what, all-left, "left", left,
+	e.options.Logger.Warn(what+" with more nodata than max_nodata are left out", what, total-left, "left", left,
 		"max_nodata", *d.sampler.MaxNoData, "dataset", d.source.Source)
 	return nil
 }

@@ -29,11 +29,11 @@ func (e *Engine) Marks(ctx context.Context) (string, error) {
 		}
 		return e.marks, nil
 	}
-	all := make([]string, len(e.sets))
+	marks := make([]string, len(e.sets))
 	for i, d := range e.sets {
-		all[i] = d.table.Marks
+		marks[i] = d.table.Marks
 	}
-	return rows.JoinMarks(all), nil
+	return rows.JoinMarks(marks), nil
 }
 
 // contents returns "bytes:" and a hash of the tensors of some samples.

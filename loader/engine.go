@@ -372,8 +372,8 @@ func readerBytes() int64 { return min(max(procs.Memory()/64, 64<<20), 512<<20) }
 // samples more than Options.Fetchers, since only many requests fill a link with them. 0 stands for
 // unknown, and gives Engine.least.
 func (e *Engine) workersFor(held int64) int {
-	if most := e.options.MostFetchers(); held > 0 && e.options.Waits() {
-		return min(max(int(e.readers/held), e.least), max(most, e.least))
+	if limit := e.options.MostFetchers(); held > 0 && e.options.Waits() {
+		return min(max(int(e.readers/held), e.least), max(limit, e.least))
 	}
 	return e.least
 }

@@ -420,8 +420,8 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 			if err != nil {
 				return w, err
 			}
-			if joined, all, ok := p.pageSpan(ctx, set, asset); ok {
-				n, read = joined, all
+			if spanRequests, spanBytes, ok := p.pageSpan(ctx, set, asset); ok {
+				n, read = spanRequests, spanBytes
 			}
 			w.Requests, w.Bytes, p.out.Loose = requests+n, bytes+read, true
 		}
@@ -480,12 +480,13 @@ func (p *dryRun) join(uri string, decoded bool) {
 	list := p.reader.Runs
 	p.reader.Runs = list[:0]
 	for _, run := range list {
-		one := p.spans.of(cmp.Or(run.File, uri), run.Off, run.Len)
-		if one == nil {
+		joined := p.spans.of(cmp.Or(run.File, uri), run.Off, run.Len)
+		if joined == nil {
 			p.reader.Runs = append(p.reader.Runs, run)
-		} else if !one.counted {
-			one.counted = true
-			p.reader.Runs = append(p.reader.Runs, dryrun.Range{File: run.File, Off: one.Off, Len: one.Len, Requests: 1})
+		} else if !joined.counted {
+			joined.counted = true
+			p.reader.Runs = append(p.reader.Runs,
+				dryrun.Range{File: run.File, Off: joined.Off, Len: joined.Len, Requests: 1})
 		} else if decoded {
 			p.reader.Chunks = slices.DeleteFunc(p.reader.Chunks, func(c pixels.ReadChunk) bool {
 				return c.Source != 0 && c.Off >= run.Off && c.Off+c.Len <= run.Off+run.Len
@@ -500,16 +501,16 @@ func (p *dryRun) pageSpan(ctx context.Context, d *dataset, a *dryrun.Asset) (req
 	if p.spans == nil || extent == nil {
 		return 0, 0, false
 	}
-	at, ok := extent(ctx, a.Row)
+	page, ok := extent(ctx, a.Row)
 	if !ok {
 		return 0, 0, false
 	}
-	one := p.spans.of(at.URI, at.Off, at.Len)
-	if one == nil || one.counted {
-		return 0, 0, one != nil
+	joined := p.spans.of(page.URI, page.Off, page.Len)
+	if joined == nil || joined.counted {
+		return 0, 0, joined != nil
 	}
-	one.counted = true
-	return 1, one.Len, true
+	joined.counted = true
+	return 1, joined.Len, true
 }
 
 // noteWorkerMemory records the memory of a worker for an asset. Buffers grow to the largest use and are kept, so
@@ -563,11 +564,11 @@ func (p *dryRun) finish() {
 func (p *dryRun) inFlight(held int64) int {
 	options := p.engine.options
 	workers := max(options.Fetchers, options.Workers)
-	if most := options.MostFetchers(); most > 0 {
-		workers = min(max(int(p.engine.readers/held), workers), most)
+	if limit := options.MostFetchers(); limit > 0 {
+		workers = min(max(int(p.engine.readers/held), workers), limit)
 	}
-	asked := p.out.Mean.Requests * int64(max(p.options.Prefetch, p.engine.remotePrefetch(p.options.World)))
-	return min(workers, max(int(asked), 1))
+	requests := p.out.Mean.Requests * int64(max(p.options.Prefetch, p.engine.remotePrefetch(p.options.World)))
+	return min(workers, max(int(requests), 1))
 }
 
 // scaled returns the work of an epoch that has factor times the rows. A run starts without tiles in
@@ -595,9 +596,9 @@ func (e *Engine) announcing(ctx context.Context, of steps.Ticket, expect expect)
 		dry.options.Weights = []steps.Change{{Path: w.Path, Hash: w.Hash, Once: w.Once}}
 	}
 	dry.reads = func(position int64, a *dryrun.Asset, runs []dryrun.Range) {
-		at := place(e.samples, dry.options.Epoch, position)
+		due := place(e.samples, dry.options.Epoch, position)
 		for _, run := range runs {
-			expect(at, a.Object, source.Range{Off: a.Start + run.Off, Len: run.Len})
+			expect(due, a.Object, source.Range{Off: a.Start + run.Off, Len: run.Len})
 		}
 	}
 	return func(ctx context.Context, epoch uint64, step int64) {

@@ -50,8 +50,8 @@ func (w *pageWork) begin(e *Engine, o *dryrun.Options, step int64, ahead int) {
 
 // end ends the announcement of a step.
 func (w *pageWork) end(step int64) {
-	for _, over := range w.announced[step] {
-		over()
+	for _, end := range w.announced[step] {
+		end()
 	}
 	delete(w.announced, step)
 }

@@ -34,8 +34,8 @@ func (p *Pending) finish(err error) {
 	p.cancel()
 	p.plan.end(p.engine.tiles)
 	p.run.endTicket(p.ticket)
-	for _, over := range p.announced {
-		over()
+	for _, end := range p.announced {
+		end()
 	}
 	p.announced = nil
 	// All units are done by now, so no worker writes to the memory and another batch may use it.

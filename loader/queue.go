@@ -159,8 +159,8 @@ func (q *queue) ask(stream *queueShare, p *Pending) {
 	if q.memory == nil || q.memory.budget == nil || client.asks || q.memory.full(size) {
 		return
 	}
-	most := min(busyBatches*size, q.memory.budget.Limit()/askShare)
-	if client.bytesInUse > 0 && client.bytesInUse+size > most {
+	limit := min(busyBatches*size, q.memory.budget.Limit()/askShare)
+	if client.bytesInUse > 0 && client.bytesInUse+size > limit {
 		return
 	}
 	client.asks = true

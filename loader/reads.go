@@ -59,8 +59,8 @@ func (e *Engine) eachRead(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 			win: win, in: d.inside(draw, raster, win, asset.Index.Height, asset.Index.Width)})
 	}
 	return raster.EachPart(&asset, func(k int, part *pixels.Raster, l *pixels.Lay) error {
-		if said := partial(part, &asset.Parts[k], l); said != "" {
-			e.warnPartial(d, said)
+		if remark := partial(part, &asset.Parts[k], l); remark != "" {
+			e.warnPartial(d, remark)
 		}
 		index := asset.Parts[k].Index
 		rd := &rasterRead{raster: part, part: k, row: row, asset: asset.Parts[k], index: index, win: win, lay: l,

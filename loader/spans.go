@@ -103,12 +103,12 @@ func (s *blockSpans) load(ctx context.Context, block *heldBlock) {
 	s.mu.Lock()
 	spans := block.spans
 	s.mu.Unlock()
-	for _, one := range spans {
-		file, err := s.opener.Open(ctx, one.URI)
+	for _, joined := range spans {
+		file, err := s.opener.Open(ctx, joined.URI)
 		if err != nil { // whoever reads a part of it gets the error
 			return
 		}
-		_ = file.ReadAt(ctx, make([]byte, 1), one.Off)
+		_ = file.ReadAt(ctx, make([]byte, 1), joined.Off)
 		_ = file.Close()
 	}
 }
@@ -135,23 +135,23 @@ func (s *blockSpans) find(ctx context.Context, key shuffle.Block) (spans []*span
 	uri, count := "", 0
 	end := func() {
 		if count > 1 {
-			at := source.Extent{URI: uri, Range: source.Range{Off: join.Span.Off, Len: join.Span.Len}}
-			spans = append(spans, &span{Extent: at, turn: make(chan struct{}, 1), ready: make(chan struct{})})
+			extent := source.Extent{URI: uri, Range: source.Range{Off: join.Span.Off, Len: join.Span.Len}}
+			spans = append(spans, &span{Extent: extent, turn: make(chan struct{}, 1), ready: make(chan struct{})})
 		}
 	}
 	for _, r := range ranges {
-		at := chunk.Range{Off: r.Off, Len: r.Len}
+		piece := chunk.Range{Off: r.Off, Len: r.Len}
 		if r.Off < 0 || r.Len < 1 || r.Len > maxSpan {
 			continue
 		}
 		inside := r.Off >= join.Span.Off && r.Off+r.Len <= join.Span.Off+join.Span.Len
-		if count > 0 && r.URI == uri && (inside || join.Take(at)) {
+		if count > 0 && r.URI == uri && (inside || join.Take(piece)) {
 			count++
 			continue
 		}
 		end()
 		uri, count = r.URI, 1
-		join = runs.Join{Span: at, MaxGap: source.MinGap, MaxLen: pixels.MaxRun}
+		join = runs.Join{Span: piece, MaxGap: source.MinGap, MaxLen: pixels.MaxRun}
 	}
 	end()
 	return spans
@@ -160,12 +160,12 @@ func (s *blockSpans) find(ctx context.Context, key shuffle.Block) (spans []*span
 // keep keeps the spans of a block, if blocks of pools before it leave room for them. It needs the lock.
 func (s *blockSpans) keep(block *heldBlock, spans []*span) {
 	bytes := int64(0)
-	for _, one := range spans {
-		bytes += one.Len
+	for _, joined := range spans {
+		bytes += joined.Len
 	}
-	for at := s.used.Front(); at != nil; {
-		old := at.Value.(*heldBlock)
-		if at = at.Next(); s.expired(old, block) || old.before(block) && s.held+bytes > s.bound {
+	for element := s.used.Front(); element != nil; {
+		old := element.Value.(*heldBlock)
+		if element = element.Next(); s.expired(old, block) || old.before(block) && s.held+bytes > s.bound {
 			s.drop(old)
 		}
 	}
@@ -174,10 +174,10 @@ func (s *blockSpans) keep(block *heldBlock, spans []*span) {
 	}
 	s.held += bytes
 	block.spans, block.bytes = spans, bytes
-	for _, one := range spans {
-		list := s.spans[one.URI]
-		place, _ := slices.BinarySearchFunc(list, one.Off, spanAt)
-		s.spans[one.URI] = slices.Insert(list, place, one)
+	for _, joined := range spans {
+		list := s.spans[joined.URI]
+		place, _ := slices.BinarySearchFunc(list, joined.Off, spanAt)
+		s.spans[joined.URI] = slices.Insert(list, place, joined)
 	}
 }
 
@@ -230,13 +230,13 @@ func spanAt(one *span, off int64) int { return cmp.Compare(one.Off, off) }
 func (s *blockSpans) drop(block *heldBlock) {
 	s.used.Remove(block.place)
 	delete(s.blocks, block.Block)
-	for _, one := range block.spans {
-		list := s.spans[one.URI]
-		if place := slices.Index(list, one); place >= 0 {
+	for _, joined := range block.spans {
+		list := s.spans[joined.URI]
+		if place := slices.Index(list, joined); place >= 0 {
 			list = slices.Delete(list, place, place+1)
 		}
-		if s.spans[one.URI] = list; len(list) == 0 {
-			delete(s.spans, one.URI)
+		if s.spans[joined.URI] = list; len(list) == 0 {
+			delete(s.spans, joined.URI)
 		}
 	}
 	s.held -= block.bytes
@@ -262,8 +262,8 @@ func (s *blockSpans) of(uri string, off, n int64) *span {
 		place--
 	}
 	for ; place >= 0; place-- { // spans of two pools may overlap
-		if one := list[place]; off-one.Off+n <= one.Len {
-			return one
+		if joined := list[place]; off-joined.Off+n <= joined.Len {
+			return joined
 		}
 	}
 	return nil
@@ -272,25 +272,25 @@ func (s *blockSpans) of(uri string, off, n int64) *span {
 // Read implements source.Spans.
 func (s *blockSpans) Read(ctx context.Context, uri string, p []byte, off int64,
 	read func(ctx context.Context, p []byte, off int64) error) (ok bool) {
-	one := s.of(uri, off, int64(len(p)))
-	if one == nil {
+	joined := s.of(uri, off, int64(len(p)))
+	if joined == nil {
 		return false
 	}
 	select {
-	case <-one.ready:
+	case <-joined.ready:
 	default:
 		select {
-		case one.turn <- struct{}{}:
-			defer func() { <-one.turn }()
-		case <-one.ready:
+		case joined.turn <- struct{}{}:
+			defer func() { <-joined.turn }()
+		case <-joined.ready:
 		case <-ctx.Done():
 			return false
 		}
-		if !one.fill(ctx, read) {
+		if !joined.fill(ctx, read) {
 			return false
 		}
 	}
-	copy(p, one.data[off-one.Off:])
+	copy(p, joined.data[off-joined.Off:])
 	return true
 }
 

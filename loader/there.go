@@ -53,9 +53,9 @@ func (p *Pending) noteRead(number, k, step int) {
 
 // forget notes that nothing of row k is there.
 func (p *Pending) forget(k int) {
-	for i, there := range p.there {
+	for i, flags := range p.there {
 		steps := max(p.group.lead().stepsOf(i), 1)
-		clear(there[k*steps:][:steps])
+		clear(flags[k*steps:][:steps])
 	}
 }
 
@@ -91,8 +91,8 @@ func (e *Engine) thereColumn(p *Pending) batchColumn {
 		if p.there == nil { // to describe a batch
 			p.expect()
 		}
-		for i, there := range p.there {
-			tensor := batch.Tensor{Name: spec.ThereMember(lead.nameOf(i)), DType: chunk.Uint8, Data: there}
+		for i, flags := range p.there {
+			tensor := batch.Tensor{Name: spec.ThereMember(lead.nameOf(i)), DType: chunk.Uint8, Data: flags}
 			tensor.Shape, tensor.Axes = stepShape(p.batch.Rows, lead.stepsOf(i))
 			out = append(out, fieldTensor{tensor, "mask"})
 		}

@@ -66,8 +66,8 @@ func (p *Pending) weigh() {
 		})
 		crash.Report(e.options.Logger, err)
 		if !e.queue.weighed(p, ticket.Samples, announced, err) {
-			for _, over := range announced {
-				over()
+			for _, end := range announced {
+				end()
 			}
 		}
 		return nil

@@ -202,15 +202,15 @@ func (t *vectorTensor) cutTensors() []batch.Tensor {
 		out = []batch.Tensor{coords, rings, values}
 	}
 	for i, column := range v.Columns {
-		more := t.newRagged(spec.VectorValues)
-		more.Name, more.DType = spec.ColumnMember(t.name, column), v.More[i]
+		extra := t.newRagged(spec.VectorValues)
+		extra.Name, extra.DType = spec.ColumnMember(t.name, column), v.More[i]
 		for k := range t.cuts {
 			if t.cuts[k].More != nil {
-				more.Data = append(more.Data, t.cuts[k].More[i]...)
+				extra.Data = append(extra.Data, t.cuts[k].More[i]...)
 			}
-			more.Offsets = binary.LittleEndian.AppendUint64(more.Offsets, uint64(len(more.Data)/more.DType.Size()))
+			extra.Offsets = binary.LittleEndian.AppendUint64(extra.Offsets, uint64(len(extra.Data)/extra.DType.Size()))
 		}
-		out = append(out, more)
+		out = append(out, extra)
 	}
 	return out
 }

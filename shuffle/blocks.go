@@ -88,9 +88,9 @@ func (o *blockOrder) start(lane int64) int64 {
 // pool returns the lane of a place, and the number of its pool in the lane.
 func (o *blockOrder) pool(place int64) (lane, pool int64) {
 	lanes := o.lanes()
-	each, more := o.n/lanes, o.n%lanes // so many lanes have one more
-	if lane = place / (each + 1); lane >= more {
-		lane = more + (place-more*(each+1))/each
+	each, longer := o.n/lanes, o.n%lanes // so many lanes have one more
+	if lane = place / (each + 1); lane >= longer {
+		lane = longer + (place-longer*(each+1))/each
 	}
 	return lane, (o.whole(place) - o.start(lane)) / o.PoolLen()
 }
@@ -107,8 +107,8 @@ func (b *Blocks) at(seed, epoch uint64, n, p int64, shuffle bool) int64 {
 		pool := (o.whole(place) - start) / b.PoolLen()
 		first = max(o.place(start+pool*b.PoolLen()), first)
 		end = min(o.place(start+(pool+1)*b.PoolLen()), end)
-		within := permutation(splitmix.Hash(seed, domainPool, epoch, uint64(pool*lanes+lane)), end-first)
-		place = first + within.At(place-first)
+		shuffled := permutation(splitmix.Hash(seed, domainPool, epoch, uint64(pool*lanes+lane)), end-first)
+		place = first + shuffled.At(place-first)
 	}
 	whole := o.whole(place)
 	return o.order.At(whole/b.Samples)*b.Samples + whole%b.Samples

@@ -153,7 +153,7 @@ func (b *Beside) window(*leafDataset, Draw, int, int, *Weights) (Box, bool) {
 func (b *Beside) place(g *Ground, first Place, d *Draw) Place {
 	side, half := int64(b.Side), int64(b.Side/2)
 	least := max(int64(math.Ceil(b.Overlap*float64(side))), 1) // that rows, and columns, share
-	at := func(hash uint64, from int64) int64 {
+	coordinate := func(hash uint64, from int64) int64 {
 		return from - side + least + splitmix.Below64(hash, int64(g.Side)+side-2*least+1)
 	}
 	for try := range overlapTries {
@@ -161,7 +161,7 @@ func (b *Beside) place(g *Ground, first Place, d *Draw) Place {
 		draw := func(n uint64) uint64 {
 			return splitmix.Hash(seed, domainGround, d.Epoch, uint64(d.Position), n)
 		}
-		place := Place{Map: first.Map, Y: at(draw(3), first.Y), X: at(draw(4), first.X)}
+		place := Place{Map: first.Map, Y: coordinate(draw(3), first.Y), X: coordinate(draw(4), first.X)}
 		box := Box{Y: int(place.Y), X: int(place.X), H: b.Side, W: b.Side}
 		shared := Overlap(box, Box{Y: int(first.Y), X: int(first.X), H: g.Side, W: g.Side})
 		if shared >= b.Overlap && (g.Samples == 0 || g.has(place.Map, place.Y+half, place.X+half)) {

@@ -242,13 +242,13 @@ func (lf *leafDataset) compile() error {
 // compileViews checks the samplers of further views.
 func (lf *leafDataset) compileViews() error {
 	for i := range lf.Views {
-		one := leafDataset{Dataset: Dataset{Items: 1, Sampler: lf.Views[i], Transforms: lf.Transforms}}
-		one.Sampler.Runs, _ = EqualRuns(1, 1) // for Visits
-		if err := one.compile(); err != nil {
+		view := leafDataset{Dataset: Dataset{Items: 1, Sampler: lf.Views[i], Transforms: lf.Transforms}}
+		view.Sampler.Runs, _ = EqualRuns(1, 1) // for Visits
+		if err := view.compile(); err != nil {
 			return fmt.Errorf("view %d: %w", i+1, err)
 		}
-		if lf.Views[i] = one.Sampler; !lf.shows(one.Sampler.Kind) {
-			return fmt.Errorf("view %d: %T beside %T", i+1, one.Sampler.Kind, lf.Sampler.Kind)
+		if lf.Views[i] = view.Sampler; !lf.shows(view.Sampler.Kind) {
+			return fmt.Errorf("view %d: %T beside %T", i+1, view.Sampler.Kind, lf.Sampler.Kind)
 		}
 	}
 	return nil
@@ -456,12 +456,12 @@ func (d *Draw) viewSeed(try int) uint64 {
 
 // view returns the window of a view after the first one.
 func (lf *leafDataset) view(d Draw, height, width, try int) Box {
-	one := leafDataset{Dataset: Dataset{Sampler: lf.Views[d.View-1]}}
-	if visits, ok := one.Sampler.Kind.(*Visits); ok {
+	view := leafDataset{Dataset: Dataset{Sampler: lf.Views[d.View-1]}}
+	if visits, ok := view.Sampler.Kind.(*Visits); ok {
 		ty, tx := lf.tile(&d, height, width)
 		return visits.At(d.viewSeed(try), d.Epoch, d.Sample, ty, tx, height, width)
 	}
 	d.Seed = d.viewSeed(try)
-	b, _ := one.Sampler.Kind.window(&one, d, height, width, nil)
+	b, _ := view.Sampler.Kind.window(&view, d, height, width, nil)
 	return b
 }

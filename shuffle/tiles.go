@@ -86,9 +86,9 @@ func (v *Visits) At(seed, epoch uint64, sample int64, ty, tx, height, width int)
 // corner returns a corner in tile t on a side of size pixels, each equally likely. A window that is too large to begin
 // in the tile, such as a view larger than the first window, has the last corner.
 func corner(hash uint64, t, tile, size, h, align int) int {
-	all := corners(size, h, align)
-	first := min(t*(tile/align), all-1)
-	return align * (first + splitmix.Below(hash, min(tile/align, all-first)))
+	count := corners(size, h, align)
+	first := min(t*(tile/align), count-1)
+	return align * (first + splitmix.Below(hash, min(tile/align, count-first)))
 }
 
 func (v *Visits) compile(lf *leafDataset) (height, width int, err error) {

@@ -37,9 +37,9 @@ func NewBadCounter(limit *BadLimit, rows int64, rank, world int) BadCounter {
 		counter.limit = *limit.Count
 	}
 	if limit.Rate != nil {
-		all := float64(rows)
-		bound := int64(*limit.Rate * all)
-		if float64(bound+1) <= all && float64(bound+1)/all <= *limit.Rate {
+		total := float64(rows)
+		bound := int64(*limit.Rate * total)
+		if float64(bound+1) <= total && float64(bound+1)/total <= *limit.Rate {
 			bound++ // the product was rounded down: 0.29 of 100 is 29
 		}
 		if counter.limit < 0 || bound < counter.limit {

@@ -46,9 +46,9 @@ func (i *Idle) Take(n int, owner Owner) Buffer {
 		if size < n || size > n+n/spareShare || holder != nil && holder != owner {
 			continue
 		}
-		own := holder == owner
-		if best < 0 || own && !owned || own == owned && size < len(i.buffers[best].Bytes()) {
-			best, owned = k, own
+		isOwn := holder == owner
+		if best < 0 || isOwn && !owned || isOwn == owned && size < len(i.buffers[best].Bytes()) {
+			best, owned = k, isOwn
 		}
 	}
 	if best < 0 {

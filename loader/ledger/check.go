@@ -146,7 +146,7 @@ func (r *Report) add(run *Run) {
 
 // Check reads the ledgers in folders. Of each run, so many epochs have to be complete; later ones may be unfinished.
 func Check(folders []string, epochs uint64) (*Report, error) {
-	report, lives, all := &Report{}, map[string][]*life{}, &tally{}
+	report, lives, totals := &Report{}, map[string][]*life{}, &tally{}
 	for _, folder := range folders {
 		entries, err := os.ReadDir(folder)
 		if err != nil {
@@ -159,7 +159,7 @@ func Check(folders []string, epochs uint64) (*Report, error) {
 			}
 			found = true
 			path := filepath.Join(folder, entry.Name())
-			file, err := read(path, all)
+			file, err := read(path, totals)
 			if err != nil {
 				return nil, err
 			}

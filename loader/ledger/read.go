@@ -207,8 +207,8 @@ func (l *life) add(r *record, all *tally) error {
 		}
 		mark := stepMark{r.place, bad.Position, 1, fates[i], all.listed >= maxListed}
 		same := func(m stepMark) bool { return m.several && m.what == mark.what }
-		if at := slices.IndexFunc(l.bad[begin:], same); mark.several && at >= 0 {
-			l.bad[begin+at].samples++
+		if index := slices.IndexFunc(l.bad[begin:], same); mark.several && index >= 0 {
+			l.bad[begin+index].samples++
 			continue
 		}
 		all.listed++

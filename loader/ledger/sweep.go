@@ -44,13 +44,13 @@ type delivery struct {
 // pieces cuts the steps of the epoch where deliveries begin or end. The edges are sorted.
 func (e *epoch) pieces(yield func(piece) bool) {
 	var given []delivery
-	from := int64(0)
+	start := int64(0)
 	upTo := func(step int64) bool {
-		if step == from {
+		if step == start {
 			return true
 		}
-		made := piece{from, step, given}
-		from = step
+		made := piece{start, step, given}
+		start = step
 		e.budget.looks -= int64(len(given))
 		return e.budget.looks >= 0 && yield(made)
 	}
@@ -62,12 +62,12 @@ func (e *epoch) pieces(yield func(piece) bool) {
 			continue
 		}
 		e.budget.looks -= int64(len(given)) / 64 // an entry in the middle moves the others
-		at, found := slices.BinarySearchFunc(given, delivery{change.start, change.rank, 0}, delivery.compare)
+		index, found := slices.BinarySearchFunc(given, delivery{change.start, change.rank, 0}, delivery.compare)
 		if !found {
-			given = slices.Insert(given, at, delivery{change.start, change.rank, 0})
+			given = slices.Insert(given, index, delivery{change.start, change.rank, 0})
 		}
-		if given[at].times += int64(change.more); given[at].times == 0 {
-			given = slices.Delete(given, at, at+1)
+		if given[index].times += int64(change.more); given[index].times == 0 {
+			given = slices.Delete(given, index, index+1)
 		}
 	}
 	upTo(e.Steps)

@@ -60,10 +60,10 @@ func (s *jsonForm) defaults() (all Field, err error) {
 
 // inherit gives the fields the defaults of the spec. With stored no field is normalised.
 func (s *jsonForm) inherit(stored bool) error {
-	all, err := s.defaults()
+	defaults, err := s.defaults()
 	if stored {
 		s.withoutNormalize()
-		all.Normalize = nil
+		defaults.Normalize = nil
 	}
 	if err != nil || s.Defaults == nil {
 		return err
@@ -76,7 +76,7 @@ func (s *jsonForm) inherit(stored bool) error {
 		}
 	}
 	size := len(textOf(s.Defaults))
-	switch n := cmp.Or(all.Normalize, &Normalize{}); {
+	switch n := cmp.Or(defaults.Normalize, &Normalize{}); {
 	case size*len(s.Fields) > maxSpecBytes: // each may take all of the text
 		return fmt.Errorf("defaults of %d bytes, for %d fields: together at most %d are allowed", size,
 			len(s.Fields), maxSpecBytes)
@@ -100,37 +100,37 @@ var storedDTypes = []string{"native", "int64"}
 
 // give adds the defaults that a field does not set.
 func (s *jsonForm) give(f *Field) error {
-	own := s.jsonMembers[f]
+	members := s.jsonMembers[f]
 	switch {
 	case f.Vector != nil || f.Traits().Metadata || f.Classes != nil || f.Layout == RowLayout:
 		return nil
-	case own["kind"] != nil || f.Kind != "":
-	case slices.ContainsFunc(withRole("makes"), own.on):
+	case members["kind"] != nil || f.Kind != "":
+	case slices.ContainsFunc(withRole("makes"), members.on):
 		f.Kind = RasterField
-	case own["dtype"] != nil:
+	case members["dtype"] != nil:
 		f.Kind = ArrayField
 	}
 	dtype := cmp.Or(f.DType, unquoted(s.Defaults["dtype"]), "native")
 	stored := slices.Contains(storedDTypes, dtype)
-	normalized := own.on("normalize") || own["normalize"] == nil && s.Defaults.on("normalize")
+	normalized := members.on("normalize") || members["normalize"] == nil && s.Defaults.on("normalize")
 	label := stored || !slices.Contains(floatDTypes, dtype) && !normalized
 	taken := object{}
 	for name, raw := range s.Defaults {
 		switch {
-		case own[name] != nil:
+		case members[name] != nil:
 		case name == "fill" && label && !s.alone:
-			if own.on("pad") || own["pad"] == nil && s.Defaults.on("pad") {
+			if members.on("pad") || members["pad"] == nil && s.Defaults.on("pad") {
 				return fmt.Errorf("dtype is %q and pad is true: the fill of all fields is not for labels, and what is "+
 					"past the edge would be class 0; give the field a fill of its own", dtype)
 			}
-		case name == "by_position" && (own["bands"] != nil || own["band_names"] != nil):
+		case name == "by_position" && (members["bands"] != nil || members["band_names"] != nil):
 		case name == "clip" && dtype != "uint8":
 		case name == "normalize" && (stored || s.method != "" && s.Stats[f.Name] == nil):
 		default:
 			taken[name] = raw
 		}
 	}
-	maps.Copy(own, taken)
+	maps.Copy(members, taken)
 	return specPlace{}.fill(taken, reflect.ValueOf(f).Elem())
 }
 
@@ -141,9 +141,9 @@ func (s *jsonForm) used() error {
 	clipped := !s.Defaults.on("clip")
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		own := s.jsonMembers[f]
-		filled, normalized = filled || own["fill"] != nil, normalized || own["normalize"] != nil
-		clipped = clipped || own["clip"] != nil
+		members := s.jsonMembers[f]
+		filled, normalized = filled || members["fill"] != nil, normalized || members["normalize"] != nil
+		clipped = clipped || members["clip"] != nil
 		if f.Vector == nil && !slices.Contains(storedDTypes, f.DType) {
 			pixels = append(pixels, f.Name)
 		}

@@ -297,14 +297,14 @@ func (p specPlace) values(b json.RawMessage, v reflect.Value) error {
 
 // fill reads the members of an object into a struct, in the order of its fields.
 func (p specPlace) fill(values object, v reflect.Value) error {
-	switch to := v.Addr().Interface().(type) {
+	switch target := v.Addr().Interface().(type) {
 	case *Field:
 		if err := p.picked(values); err != nil {
 			return err
 		}
-		p.keep(to, values)
+		p.keep(target, values)
 	case *jsonForm:
-		p.keep(to, values)
+		p.keep(target, values)
 	}
 	known := membersOf(v.Type())
 	for _, m := range known {

@@ -22,7 +22,7 @@ type longForm map[string]any
 // it is.
 func (p specPlace) long(b json.RawMessage, pointer any) (json.RawMessage, error) {
 	word := b[0] == '"'
-	switch to := pointer.(type) {
+	switch target := pointer.(type) {
 	case *Sampler:
 		if b[0] != '{' {
 			return p.window(b)
@@ -51,7 +51,7 @@ func (p specPlace) long(b json.RawMessage, pointer any) (json.RawMessage, error)
 		return p.byName(b, specPlace.field)
 	case *Split:
 		if b[0] != '{' {
-			return p.part(b, to)
+			return p.part(b, target)
 		}
 	case *Strata:
 		if word {
@@ -156,7 +156,8 @@ func (p specPlace) table(b json.RawMessage) (json.RawMessage, error) {
 	if err != nil || values["to"] != nil {
 		return b, err
 	}
-	numbers, colours, to, keysName := make([]int, len(names)), make([][]int, len(names)), []json.RawMessage{}, "from"
+	numbers, colours, keysName := make([]int, len(names)), make([][]int, len(names)), "from"
+	targets := []json.RawMessage{}
 	for i, name := range names {
 		for text := range strings.SplitSeq(name, ",") {
 			if numbers[i], err = strconv.Atoi(text); err != nil {
@@ -165,14 +166,14 @@ func (p specPlace) table(b json.RawMessage) (json.RawMessage, error) {
 			}
 			colours[i] = append(colours[i], numbers[i])
 		}
-		if to = append(to, values[name]); len(colours[i]) > 1 {
+		if targets = append(targets, values[name]); len(colours[i]) > 1 {
 			keysName = "colours"
 		}
 	}
 	if keysName == "from" {
-		return textOf(longForm{keysName: numbers, "to": to}), nil
+		return textOf(longForm{keysName: numbers, "to": targets}), nil
 	}
-	return textOf(longForm{keysName: colours, "to": to}), nil
+	return textOf(longForm{keysName: colours, "to": targets}), nil
 }
 
 // condition returns the condition that SQL, or a list of column, operator and value, stands for.

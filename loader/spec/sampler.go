@@ -266,19 +266,19 @@ func (s *Sampler) checkSizes(kind *samplerKind) error {
 
 // checkCoverage checks the limit of pixels without data.
 func (s *Sampler) checkCoverage(kind *samplerKind) error {
-	switch most := s.MaxNoData; {
-	case most == nil && s.Coverage == "":
+	switch limit := s.MaxNoData; {
+	case limit == nil && s.Coverage == "":
 		return nil
-	case most == nil:
+	case limit == nil:
 		return fmt.Errorf("coverage is %q: it is for max_nodata", s.Coverage)
-	case !(*most >= 0 && *most <= 1):
-		return wrong("max_nodata", *most, "it must be from 0 to 1")
+	case !(*limit >= 0 && *limit <= 1):
+		return wrong("max_nodata", *limit, "it must be from 0 to 1")
 	case !kind.limited:
-		return wrong("max_nodata", *most, "the kind of sampler is %q, and only %s leave windows out; "+
+		return wrong("max_nodata", *limit, "the kind of sampler is %q, and only %s leave windows out; "+
 			"\"weighted_window\" with the file of coverage as its weights draws them by their valid pixels", s.Kind,
 			strings.Join(kindsThat(func(k *samplerKind) bool { return k.limited }), ", "))
 	case s.Coverage == "":
-		return wrong("max_nodata", *most, "it needs coverage, a file of 'chaski stats --sampling'")
+		return wrong("max_nodata", *limit, "it needs coverage, a file of 'chaski stats --sampling'")
 	}
 	return nil
 }

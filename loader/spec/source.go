@@ -324,7 +324,7 @@ func (s *Spec) FieldsOf(src *Source) []Field {
 
 // override sets the members that an override has.
 func (f *Field) override(o *Field) {
-	members, own := maps.Collect(eachMember(f)), append(withRole("spec"), withRole("fixed")...)
+	members, fixed := maps.Collect(eachMember(f)), append(withRole("spec"), withRole("fixed")...)
 	for _, names := range replaced {
 		if firstMember(o, func(name string) bool { return slices.Contains(names, name) }) == "" {
 			continue
@@ -334,7 +334,7 @@ func (f *Field) override(o *Field) {
 		}
 	}
 	for name, value := range eachMember(o) {
-		if !value.IsZero() && !slices.Contains(own, name) {
+		if !value.IsZero() && !slices.Contains(fixed, name) {
 			members[name].Set(value)
 		}
 	}

@@ -43,13 +43,13 @@ func (f *Field) Stacked() bool { return f.Columns != nil || f.Patterns != nil }
 func (f *Field) Parts() []Field {
 	out := make([]Field, 0, len(f.Columns)+len(f.Patterns))
 	part := func(name string) Field {
-		at := len(out)
+		index := len(out)
 		kind := RasterField
 		if f.Kind == NumberField {
 			kind = f.Kind
 		}
 		return Field{Name: f.Name + "." + name, Kind: kind, DType: f.DType, Pages: f.Pages, Dims: f.Dims,
-			Missing: f.Missing, Scale: f.Scale.of(at, cap(out)), Offset: f.Offset.of(at, cap(out))}
+			Missing: f.Missing, Scale: f.Scale.of(index, cap(out)), Offset: f.Offset.of(index, cap(out))}
 	}
 	for _, c := range f.Columns {
 		field := part(c)

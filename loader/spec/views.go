@@ -103,9 +103,9 @@ func (s *Sampler) checkView() error {
 	case s.MaxNoData != nil:
 		return wrong("max_nodata", *s.MaxNoData, "it is for the first window")
 	}
-	one := *s
-	one.MinOverlap = 0
-	return one.validate()
+	view := *s
+	view.MinOverlap = 0
+	return view.validate()
 }
 
 // InWindow says which window of a sample an error is about, by its place in the list.

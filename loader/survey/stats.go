@@ -321,14 +321,14 @@ func (p *pass) masked(ctx context.Context, r *pixels.Reader, a catalog.Asset, wh
 			}
 		}
 	}
-	most := limit / (size * index.Width) // bands of a row
-	if most == 0 {
+	maxBands := limit / (size * index.Width) // bands of a row
+	if maxBands == 0 {
 		return a.Fault(fault.New(fault.Limit, "mask",
 			"a row of %d pixels with their mask at once, at most %d bytes", index.Width, limit))
 	}
 	for first := 0; first < whole.B1; {
 		var bands []int
-		for b := first; b < min(first+min(index.ChunkB, most), whole.B1); b++ {
+		for b := first; b < min(first+min(index.ChunkB, maxBands), whole.B1); b++ {
 			bands = append(bands, b)
 		}
 		height := stripHeight(index, size*len(bands), limit)
@@ -483,23 +483,23 @@ func saidOf(f *spec.Field, behind, n int, names []string) (out [][]float64, err 
 		return nil, nil
 	}
 	for b := range n {
-		at := behind + b
+		index := behind + b
 		switch {
 		case len(f.NoData) == 1:
-			at = 0
+			index = 0
 		case f.Bands != nil:
-			at = slices.Index(f.Bands, at)
+			index = slices.Index(f.Bands, index)
 		case f.BandNames != nil && b < len(names):
-			at = slices.Index(f.BandNames, names[b])
+			index = slices.Index(f.BandNames, names[b])
 		case f.BandNames != nil:
-			at = -1
-		case at >= len(f.NoData):
+			index = -1
+		case index >= len(f.NoData):
 			return nil, fmt.Errorf("nodata has %d lists for more bands", len(f.NoData))
 		}
 		out = append(out, nil)
-		if at >= 0 && at < len(f.NoData) {
-			out[b] = make([]float64, len(f.NoData[at]))
-			for i, v := range f.NoData[at] {
+		if index >= 0 && index < len(f.NoData) {
+			out[b] = make([]float64, len(f.NoData[index]))
+			for i, v := range f.NoData[index] {
 				out[b][i] = float64(v)
 			}
 		}

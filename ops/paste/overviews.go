@@ -25,11 +25,11 @@ type level struct {
 
 // newPyramid returns a pyramid for the image and the overviews of the options.
 func newPyramid(o tog.Options, spool tog.Spool) (*pyramid, error) {
-	to, err := tog.NewWriter(o, spool)
+	writer, err := tog.NewWriter(o, spool)
 	if err != nil {
 		return nil, err
 	}
-	p := &pyramid{to: to, bands: o.Shape[0], dtype: o.DType,
+	p := &pyramid{to: writer, bands: o.Shape[0], dtype: o.DType,
 		levels: []level{{height: o.Shape[1], width: o.Shape[2]}}}
 	for _, overview := range o.Overviews {
 		p.levels = append(p.levels, level{height: overview.Height, width: overview.Width,
@@ -104,7 +104,7 @@ func halveValues(to, plane []byte, rows, width int) []byte {
 // where no pixel has a class.
 func halveClasses(to, plane []byte, rows, width int) []byte {
 	block(rows, width, func(pixels []int) {
-		best, most := byte(noClass), 0
+		best, bestCount := byte(noClass), 0
 		for _, i := range pixels {
 			n := 0
 			for _, j := range pixels {
@@ -112,8 +112,8 @@ func halveClasses(to, plane []byte, rows, width int) []byte {
 					n++
 				}
 			}
-			if plane[i] != noClass && n > most {
-				best, most = plane[i], n
+			if plane[i] != noClass && n > bestCount {
+				best, bestCount = plane[i], n
 			}
 		}
 		to = append(to, best)

@@ -76,14 +76,14 @@ func spooled(t tog.Options, emit Emit, fill func(add func(y, rows int, strip []b
 		return err
 	}
 	defer release()
-	to, err := newPyramid(t, spool)
+	target, err := newPyramid(t, spool)
 	if err != nil {
 		return err
 	}
-	if err := fill(func(_, rows int, strip []byte) error { return to.add(0, rows, strip) }); err != nil {
+	if err := fill(func(_, rows int, strip []byte) error { return target.add(0, rows, strip) }); err != nil {
 		return err
 	}
-	return emit(to.to.Write)
+	return emit(target.to.Write)
 }
 
 // gaps knows the pixels that are missing in all bands of a scene.
