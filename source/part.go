@@ -76,16 +76,16 @@ func EndsTar(name string) bool {
 
 // CutTar cuts a path behind the last of its folders whose name ends like a tar or a database, A.tar/B.
 func CutTar(path string) (archive, member string, ok bool) {
-	at := -1
+	cut := -1
 	for _, end := range tarEnds {
 		if n := strings.LastIndex(path, end+"/"); n >= 0 {
-			at = max(at, n+len(end))
+			cut = max(cut, n+len(end))
 		}
 	}
-	if at < 0 {
+	if cut < 0 {
 		return path, "", false
 	}
-	return path[:at], path[at+1:], true
+	return path[:cut], path[cut+1:], true
 }
 
 // InDatabase reports whether name is the path of a value in a database of LMDB: A.mdb/KEY, or /vsitar/{A.mdb}/KEY.

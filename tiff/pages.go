@@ -43,7 +43,7 @@ func OpenPages(ctx context.Context, f *ifd.File, pages string, l Limits) (*Image
 	if unread != "" {
 		return nil, fault.New(fault.Unsupported, "pages", "%s", unread)
 	}
-	all := []*Image{image}
+	images := []*Image{image}
 	budget := uint64(cmp.Or(l.MaxTagBytes, ifd.DefaultMaxBytes))
 	for i := range f.Dirs[1:] {
 		directory := &f.Dirs[1+i]
@@ -59,15 +59,15 @@ func OpenPages(ctx context.Context, f *ifd.File, pages string, l Limits) (*Image
 		budget -= size
 		page, err := fromDirectory(ctx, f, directory, l)
 		if err != nil {
-			return nil, fault.WithPart(err, fmt.Sprintf("page %d", len(all)), 0)
+			return nil, fault.WithPart(err, fmt.Sprintf("page %d", len(images)), 0)
 		}
 		if what := unlike(image, page); what != "" {
-			return nil, fault.At(fault.Unsupported, fmt.Sprintf("page %d", len(all)), directory.Off,
+			return nil, fault.At(fault.Unsupported, fmt.Sprintf("page %d", len(images)), directory.Off,
 				"%s: pages of one image must be alike, as pages=%q says", what, pages)
 		}
-		all = append(all, page)
+		images = append(images, page)
 	}
-	return join(all, pages, f.Size(), cmp.Or(l.MaxChunk, chunk.DefaultMaxBytes))
+	return join(images, pages, f.Size(), cmp.Or(l.MaxChunk, chunk.DefaultMaxBytes))
 }
 
 // isStack reports whether the description of the only page, by ImageJ or tifffile, says that more images follow its
@@ -81,9 +81,9 @@ func isStack(description string) bool {
 // unlike says in what a page differs from the first one, or is "".
 func unlike(first, page *Image) string {
 	a, b := first.Index, page.Index
-	one, other := &first.Meta, &page.Meta
-	said := func(said bool, value, absent any) any {
-		if said {
+	firstMeta, pageMeta := &first.Meta, &page.Meta
+	orAbsent := func(known bool, value, absent any) any {
+		if known {
 			return value
 		}
 		return absent
@@ -104,11 +104,11 @@ func unlike(first, page *Image) string {
 		{"reversal of bits", a.Reversed, b.Reversed},
 		{"parameters of the compression", fmt.Sprintf("%x", a.Params), fmt.Sprintf("%x", b.Params)},
 		{"palette", a.Classes, b.Classes},
-		{"nodata", one.NoData, said(other.NoData != "", other.NoData, one.NoData)},
-		{"scales and offsets", fmt.Sprint(a.Physical), said(other.Bands != nil, fmt.Sprint(b.Physical),
+		{"nodata", firstMeta.NoData, orAbsent(pageMeta.NoData != "", pageMeta.NoData, firstMeta.NoData)},
+		{"scales and offsets", fmt.Sprint(a.Physical), orAbsent(pageMeta.Bands != nil, fmt.Sprint(b.Physical),
 			fmt.Sprint(a.Physical))},
-		{"EPSG code", one.EPSG, said(other.EPSG != 0, other.EPSG, one.EPSG)},
-		{"place", one.Transform, said(other.HasTransform, other.Transform, one.Transform)},
+		{"EPSG code", firstMeta.EPSG, orAbsent(pageMeta.EPSG != 0, pageMeta.EPSG, firstMeta.EPSG)},
+		{"place", firstMeta.Transform, orAbsent(pageMeta.HasTransform, pageMeta.Transform, firstMeta.Transform)},
 	} {
 		if part.first != part.page {
 			return fmt.Sprintf("its %s is %s, and %s in the first page", part.name, fault.Short(fmt.Sprint(part.page)),

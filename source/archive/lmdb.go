@@ -55,20 +55,20 @@ func readDatabase(ctx context.Context, r source.Reader) (*zipDirectory, error) {
 	le := binary.LittleEndian
 	root, newest := uint64(noPage), uint64(0)
 	for i := range int64(2) {
-		at := i * d.page
+		off := i * d.page
 		if i == 0 {
-			at = 0
+			off = 0
 		}
-		b, err := source.Read(ctx, r, at, min(dbMeta, r.Size()-at))
+		b, err := source.Read(ctx, r, off, min(dbMeta, r.Size()-off))
 		if err != nil {
 			return nil, err
 		}
 		if len(b) < dbMeta || le.Uint32(b[dbHeader:]) != dbMagic {
-			return nil, fault.At(fault.Corrupt, "LMDB", at, "it does not begin like a database of LMDB")
+			return nil, fault.At(fault.Corrupt, "LMDB", off, "it does not begin like a database of LMDB")
 		}
 		meta := b[dbHeader:]
 		if version := le.Uint32(meta[4:]); version != dbVersion {
-			return nil, fault.At(fault.Unsupported, "LMDB", at, "version %d", version)
+			return nil, fault.At(fault.Unsupported, "LMDB", off, "version %d", version)
 		}
 		if i == 0 {
 			d.page = int64(le.Uint32(meta[24:]))
@@ -103,8 +103,8 @@ func (d *database) walk(page uint64, depth int, prefix string) error {
 	if kind != pageBranch && kind != pageLeaf || lower < dbHeader || lower > len(b) {
 		return d.bad(page, "page %d is of type %d, with %d bytes of places", page, kind, lower)
 	}
-	for at := dbHeader; at+2 <= lower; at += 2 {
-		place := int(le.Uint16(b[at:]))
+	for pos := dbHeader; pos+2 <= lower; pos += 2 {
+		place := int(le.Uint16(b[pos:]))
 		if place < lower || place > len(b)-dbNode {
 			return d.bad(page, "a node at %d", place)
 		}

@@ -95,11 +95,11 @@ func parseName(name string) (s stored, ok bool) {
 	}
 	_, err1 := hex.Decode(s.uri[:], []byte(parts[0]))
 	_, err2 := hex.Decode(s.Object.version[:], []byte(parts[1]))
-	from, err3 := strconv.ParseInt(parts[2], 16, 64)
+	start, err3 := strconv.ParseInt(parts[2], 16, 64)
 	end, err4 := strconv.ParseInt(parts[3], 16, 64)
-	s.Span = Span{from, end}
+	s.Span = Span{start, end}
 	// A name that says more than a file can hold would fill the index. Other spellings of a name would be read by none.
-	ok = errors.Join(err1, err2, err3, err4) == nil && from >= 0 && end > from && end-from <= maxRange
+	ok = errors.Join(err1, err2, err3, err4) == nil && start >= 0 && end > start && end-start <= maxRange
 	return s, ok && filepath.Base(nameOf(s.Object, s.Span)) == name
 }
 
@@ -190,8 +190,8 @@ func (d disk) readRange(name string, s Span, p []byte, off int64, touch bool) er
 		now := time.Now()
 		_ = os.Chtimes(name, now, now) // without it the range goes earlier
 	}
-	from, end := off-s.From, off-s.From+int64(len(p))
-	first, last := from/pageBytes, (end-1)/pageBytes
+	start, end := off-s.From, off-s.From+int64(len(p))
+	first, last := start/pageBytes, (end-1)/pageBytes
 	sums := make([]byte, (last-first+1)*sumBytes)
 	if err := d.readAt(file, sums, s.len()+first*sumBytes); err != nil {
 		return err
@@ -207,15 +207,15 @@ func (d disk) readRange(name string, s Span, p []byte, off int64, touch bool) er
 	var edge []byte
 	for count := first; count <= last; {
 		begin := count * pageBytes
-		if begin >= from && (begin+pageBytes <= end || end == s.len()) {
+		if begin >= start && (begin+pageBytes <= end || end == s.len()) {
 			stop := end
 			if end < s.len() {
 				stop = end / pageBytes * pageBytes
 			}
-			if err := d.readAt(file, p[begin-from:stop-from], begin); err != nil {
+			if err := d.readAt(file, p[begin-start:stop-start], begin); err != nil {
 				return err
 			}
-			for page := range slices.Chunk(p[begin-from:stop-from], pageBytes) {
+			for page := range slices.Chunk(p[begin-start:stop-start], pageBytes) {
 				if err := check(count, page); err != nil {
 					return err
 				}
@@ -233,8 +233,8 @@ func (d disk) readRange(name string, s Span, p []byte, off int64, touch bool) er
 		if err := check(count, page); err != nil {
 			return err
 		}
-		low := max(begin, from)
-		copy(p[low-from:], page[low-begin:])
+		low := max(begin, start)
+		copy(p[low-start:], page[low-begin:])
 		count++
 	}
 	return nil

@@ -417,11 +417,11 @@ func (f *Folder) Keep(o Object, p []byte, off int64) {
 		return
 	}
 	defer f.stats.since(time.Now())
-	all := Span{off, off + int64(len(p))}
+	wanted := Span{off, off + int64(len(p))}
 	f.mu.Lock()
 	old := f.policy.spans.otherVersions(o)
-	gaps := gapsOf(f.policy.spans.touching(o, all), all)
-	f.policy.read(stored{o, all})
+	gaps := gapsOf(f.policy.spans.touching(o, wanted), wanted)
+	f.policy.read(stored{o, wanted})
 	paused := time.Now().Before(f.paused)
 	f.mu.Unlock()
 	for _, stale := range old { // of another version of the object, which the store does not have any more

@@ -82,7 +82,7 @@ func (r *Run) Close() {
 	r.folder.mu.Lock()
 	defer r.folder.mu.Unlock()
 	r.ready()
-	for at := range r.coming {
-		r.end(at)
+	for place := range r.coming {
+		r.end(place)
 	}
 }

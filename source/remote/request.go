@@ -39,8 +39,8 @@ func (o *Opener) get(ctx context.Context, n objectName, r Range, tag Tag, use fu
 		o.counters.requests.Add(1)
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		answer, over, err := o.ask(ctx, f, n.uri, r, tag)
-		defer over()
+		answer, release, err := o.ask(ctx, f, n.uri, r, tag)
+		defer release()
 		if err != nil {
 			return err
 		}

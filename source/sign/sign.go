@@ -124,8 +124,8 @@ func object(u *url.URL) string {
 // private reports whether the connection to a URL is encrypted or stays on this host.
 func private(u *url.URL) bool {
 	host := u.Hostname()
-	here := host == "localhost" || host == "127.0.0.1" || host == "::1"
-	return u.Scheme == "https" || u.Scheme == "http" && here
+	local := host == "localhost" || host == "127.0.0.1" || host == "::1"
+	return u.Scheme == "https" || u.Scheme == "http" && local
 }
 
 // Sign returns the signature for an object, or nil if no rule has its URL. It waits for the answer

@@ -118,11 +118,11 @@ func (m *Meta) view() {
 	integers := [...][2]chunk.DType{{chunk.Int8, chunk.Uint8}, {chunk.Int16, chunk.Uint16}, {chunk.Int32, chunk.Uint32},
 		{chunk.Int64, chunk.Uint64}}
 	for _, pair := range integers {
-		switch said := strings.ToLower(m.Attrs.Text("_Unsigned")); {
-		case m.DType == pair[0] && said == "true":
+		switch unsigned := strings.ToLower(m.Attrs.Text("_Unsigned")); {
+		case m.DType == pair[0] && unsigned == "true":
 			m.DType = pair[1]
 			return
-		case m.DType == pair[1] && said == "false" && !m.Bool:
+		case m.DType == pair[1] && unsigned == "false" && !m.Bool:
 			m.DType = pair[0]
 			return
 		}
@@ -146,20 +146,20 @@ func (a *Array) read(ctx context.Context, b []byte, p *chunk.Stored) (_ []byte, 
 		return b, false, fault.WithFile(err, p.URI)
 	}
 	defer file.Close()
-	at, size, limit := p.At, file.Size(), a.maxStored()
+	extent, size, limit := p.At, file.Size(), a.maxStored()
 	switch {
 	case p.Object && size > limit:
 		err = fault.New(fault.Limit, "chunk", "%d bytes stored, at most %d", size, limit)
 	case p.Object:
-		at = chunk.Range{Len: size}
+		extent = chunk.Range{Len: size}
 	// The file may be another one by now, since its index was read earlier.
-	case !source.Fits(at.Off, at.Len, size):
-		err = fault.At(fault.Corrupt, "shard", at.Off, "%d bytes reach past the file's %d", at.Len, size)
+	case !source.Fits(extent.Off, extent.Len, size):
+		err = fault.At(fault.Corrupt, "shard", extent.Off, "%d bytes reach past the file's %d", extent.Len, size)
 	}
 	if err == nil {
-		b = slices.Grow(b[:0], int(at.Len))[:at.Len]
+		b = slices.Grow(b[:0], int(extent.Len))[:extent.Len]
 		if len(b) > 0 {
-			err = file.ReadAt(ctx, b, at.Off)
+			err = file.ReadAt(ctx, b, extent.Off)
 		}
 	}
 	return b, err == nil, fault.WithFile(err, p.URI)
@@ -168,11 +168,11 @@ func (a *Array) read(ctx context.Context, b []byte, p *chunk.Stored) (_ []byte, 
 // maxStored is the most bytes that a chunk may take: as chunk.Index.MaxCompressed, twice the decoded size, also of what
 // it is cut out of, plus 64 KiB.
 func (a *Array) maxStored() int64 {
-	most := a.bytes
+	largest := a.bytes
 	for i := range a.steps {
-		most = max(most, a.steps[i].total)
+		largest = max(largest, a.steps[i].total)
 	}
-	return 2*int64(most) + 64<<10
+	return 2*int64(largest) + 64<<10
 }
 
 // known returns where a chunk is, as far as that takes no request once Chunks.Prepare was called.

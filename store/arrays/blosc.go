@@ -174,10 +174,10 @@ func unBloscLZ(dst, src []byte) bool {
 					if i >= len(src) || length > len(dst) {
 						return false
 					}
-					more := int(src[i])
+					extra := int(src[i])
 					i++
-					length += more
-					if more != 255 {
+					length += extra
+					if extra != 255 {
 						break
 					}
 				}
@@ -185,11 +185,11 @@ func unBloscLZ(dst, src []byte) bool {
 			if i >= len(src) {
 				return false
 			}
-			more := int(src[i])
+			extra := int(src[i])
 			i++
 			length += 3
-			distance += more
-			if more == 255 && distance == 31<<8+255 { // a far match: two bytes follow
+			distance += extra
+			if extra == 255 && distance == 31<<8+255 { // a far match: two bytes follow
 				if len(src)-i < 2 {
 					return false
 				}

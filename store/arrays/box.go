@@ -32,17 +32,17 @@ func gridOf(shape, sides []int64) []int64 {
 
 // eachIn calls each with all coordinates of a box, which must not be empty, the last one fastest. The slice is reused.
 func eachIn(lo, hi []int64, each func(at []int64) error) error {
-	at := slices.Clone(lo)
+	coords := slices.Clone(lo)
 	for {
-		if err := each(at); err != nil {
+		if err := each(coords); err != nil {
 			return err
 		}
-		dim := len(at) - 1
+		dim := len(coords) - 1
 		for ; dim >= 0; dim-- {
-			if at[dim]++; at[dim] < hi[dim] {
+			if coords[dim]++; coords[dim] < hi[dim] {
 				break
 			}
-			at[dim] = lo[dim]
+			coords[dim] = lo[dim]
 		}
 		if dim < 0 {
 			return nil

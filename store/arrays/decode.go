@@ -95,12 +95,12 @@ func (d *chunkDecoder) opened(s *decodeStep, src []byte, most int) ([]byte, erro
 		}
 	case "blosc", "lz4":
 		size := uint32(0)
-		at := 0
+		offset := 0
 		if s.kindName == "blosc" { // which has it behind 4 bytes
-			at = 4
+			offset = 4
 		}
-		if len(src) >= at+4 {
-			size = binary.LittleEndian.Uint32(src[at:])
+		if len(src) >= offset+4 {
+			size = binary.LittleEndian.Uint32(src[offset:])
 		}
 		if int64(size) > int64(min(most, 255*len(src)+64)) {
 			return nil, broken("", "%d bytes of %d stored ones", size, len(src))

@@ -81,14 +81,14 @@ func (s *Raster) About() store.About {
 	for _, m := range s.bands {
 		text.WriteString(m.a.print())
 	}
-	about := store.About{URI: s.bands[0].a.URI, Bands: s.names, Text: text.String(),
+	info := store.About{URI: s.bands[0].a.URI, Bands: s.names, Text: text.String(),
 		Unnamed: len(s.bands[0].a.Names) == 0}
 	if m := s.bands[0]; len(s.bands) == 1 && m.dim[2] >= 0 && m.dim[2] < len(m.a.Names) {
 		if name := m.a.Names[m.dim[2]]; name != "" {
-			about.BandAxis = path.Join(path.Dir(m.a.Path), name)
+			info.BandAxis = path.Join(path.Dir(m.a.Path), name)
 		}
 	}
-	return about
+	return info
 }
 
 // axisNames returns the names of the dimensions n and t, or "" for a dimension that is missing or unnamed.
@@ -128,9 +128,9 @@ func (s *Raster) Part(image int64, i int) (of chunk.ChunkID, begin int) {
 	of.Array = m.a.id
 	offset := int64(0)
 	for d, side := range m.a.Chunks {
-		at := cell[m.axis[d]]
-		of.Number = of.Number*m.chunks[d] + at/side
-		offset += at % side * m.stride[d]
+		coord := cell[m.axis[d]]
+		of.Number = of.Number*m.chunks[d] + coord/side
+		offset += coord % side * m.stride[d]
 	}
 	return of, int(offset)
 }
@@ -151,13 +151,13 @@ func (s *Raster) Bytes() (n int) {
 
 // Together implements chunk.Array.
 func (s *Raster) Together() int64 {
-	most := int64(1)
+	largest := int64(1)
 	for _, m := range s.bands {
 		if m.dim[0] >= 0 {
-			most = max(most, m.a.Chunks[m.dim[0]])
+			largest = max(largest, m.a.Chunks[m.dim[0]])
 		}
 	}
-	return most
+	return largest
 }
 
 // Size implements chunk.Array.
@@ -186,12 +186,12 @@ func (s *Raster) arrayOf(of chunk.ChunkID) *Array {
 func (s *Raster) at(of chunk.ChunkID) (*Array, []int64) {
 	array := s.arrayOf(of)
 	grid := gridOf(array.Shape, array.Chunks)
-	at := make([]int64, len(grid))
+	coords := make([]int64, len(grid))
 	for d, n := range slices.Backward(grid) {
-		at[d] = of.Number % n
+		coords[d] = of.Number % n
 		of.Number /= n
 	}
-	return array, at
+	return array, coords
 }
 
 // Known implements chunk.Array.

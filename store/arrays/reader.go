@@ -38,16 +38,16 @@ func (a *Array) Read(ctx context.Context, dst []byte, lo, hi []int64) error {
 		if err != nil {
 			return err
 		}
-		to, from := int64(0), int64(0)
+		dstOff, srcOff := int64(0), int64(0)
 		part := make([]span, len(at)) // of the chunk that lies in the box
 		for d := range at {
 			start := at[d] * a.Chunks[d]
 			first, end := max(lo[d], start), min(hi[d], start+a.Chunks[d])
-			to += (first - lo[d]) * stride[d]
-			from += (first - start) * strides[d]
+			dstOff += (first - lo[d]) * stride[d]
+			srcOff += (first - start) * strides[d]
 			part[d] = span{end - first, stride[d], strides[d]}
 		}
-		copyBox(dst[to:], src[from:], part, a.DType.Size())
+		copyBox(dst[dstOff:], src[srcOff:], part, a.DType.Size())
 		return nil
 	})
 }
@@ -197,8 +197,8 @@ func (a *Array) readStrings(ctx context.Context) ([]string, error) {
 	}
 	texts := make([]string, n)
 	r, left := &reader{a: a}, maxStrings
-	for at := []int64{0}; at[0]*a.Chunks[0] < n; at[0]++ {
-		place, err := a.chunks.Find(ctx, at)
+	for coords := []int64{0}; coords[0]*a.Chunks[0] < n; coords[0]++ {
+		place, err := a.chunks.Find(ctx, coords)
 		if err != nil || place.Absent {
 			if err != nil {
 				return nil, err
@@ -216,12 +216,13 @@ func (a *Array) readStrings(ctx context.Context) ([]string, error) {
 		data = r.stored
 		for i := range a.steps {
 			if data, err = r.dec.opened(&a.steps[i], data, left); err != nil {
-				return nil, a.fault(fault.WithPart(err, "codec "+a.steps[i].name, fault.NoOffset), at, fault.NoOffset)
+				err = fault.WithPart(err, "codec "+a.steps[i].name, fault.NoOffset)
+				return nil, a.fault(err, coords, fault.NoOffset)
 			}
 		}
-		first := at[0] * a.Chunks[0]
+		first := coords[0] * a.Chunks[0]
 		if err := splitStrings(texts[first:min(first+a.Chunks[0], n)], data); err != nil {
-			return nil, a.fault(err, at, fault.NoOffset)
+			return nil, a.fault(err, coords, fault.NoOffset)
 		}
 		if left -= len(data); left < 0 {
 			return nil, fault.New(fault.Limit, "strings", "more than %d bytes of labels", maxStrings)

@@ -47,14 +47,14 @@ func (m *Meta) cfTime() (*cfTime, error) {
 	if !known {
 		count, known = timeUnits[strings.TrimSuffix(strings.TrimSpace(unit), "s")]
 	}
-	from := originOf(strings.ToUpper(strings.TrimSpace(since)))
+	origin := originOf(strings.ToUpper(strings.TrimSpace(since)))
 	switch {
 	case calendar != "" && calendar != "standard" && calendar != "gregorian" && calendar != "proleptic_gregorian":
 		return nil, fault.New(fault.Unsupported, labelsPart, "times of the calendar %q", calendar)
-	case !known || from.IsZero() || calendar != "proleptic_gregorian" && from.Before(gregorian):
+	case !known || origin.IsZero() || calendar != "proleptic_gregorian" && origin.Before(gregorian):
 		return nil, fault.New(fault.Unsupported, labelsPart, "times in %q", units)
 	}
-	return &cfTime{count, from}, nil
+	return &cfTime{count, origin}, nil
 }
 
 // originOf parses the moment that times count from, the zero time if it is malformed.
@@ -68,8 +68,8 @@ func originOf(text string) time.Time {
 		n[i], _ = strconv.Atoi(parts[i+1]) // "" is 0
 	}
 	fraction, _ := strconv.ParseFloat("0"+parts[7], 64)
-	from := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], int(math.Round(fraction*1e9)), time.UTC)
-	if from.Month() != time.Month(n[1]) || from.Day() != n[2] || n[3] > 24 || n[4] > 59 || n[5] > 59 {
+	origin := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], int(math.Round(fraction*1e9)), time.UTC)
+	if origin.Month() != time.Month(n[1]) || origin.Day() != n[2] || n[3] > 24 || n[4] > 59 || n[5] > 59 {
 		return time.Time{}
 	}
 	if zone := parts[8]; zone != "" && strings.Contains("+-", zone[:1]) {
@@ -83,9 +83,9 @@ func originOf(text string) time.Time {
 		if zone[0] == '+' {
 			minutes = -minutes
 		}
-		from = from.Add(time.Duration(minutes) * time.Minute)
+		origin = origin.Add(time.Duration(minutes) * time.Minute)
 	}
-	return from
+	return origin
 }
 
 // value returns the time that a number stands for, in microseconds since 1970. A number that is not finite, or too

@@ -350,8 +350,8 @@ func (t *Table) openMetadata(ctx context.Context, l *listing.Listing, fields []S
 		}
 		tableOf[folder] = name
 	}
-	if own := tableOf["."]; own != "" || len(tableOf) == 1 {
-		t.src = t.resolve(cmp.Or(own, l.Metadata[0]))
+	if rootTable := tableOf["."]; rootTable != "" || len(tableOf) == 1 {
+		t.src = t.resolve(cmp.Or(rootTable, l.Metadata[0]))
 		if !IsParquet(t.src) {
 			return t.openHeld(ctx, fields, o)
 		}
@@ -924,9 +924,9 @@ func (t *Table) notePages(ctx context.Context, c *cellRasters) error {
 	if c.size() <= t.pages.cache {
 		return nil
 	}
-	most, err := c.stored.PageBytes(ctx)
-	if most > t.Remarks.PageBytes {
-		t.Remarks.PageBytes, t.pages.heavy = most, c.table.IsHeavy(most)
+	pageBytes, err := c.stored.PageBytes(ctx)
+	if pageBytes > t.Remarks.PageBytes {
+		t.Remarks.PageBytes, t.pages.heavy = pageBytes, c.table.IsHeavy(pageBytes)
 		t.Remarks.PageFile, _ = t.cell(c, 0) // whose first row group stands for all
 	}
 	return err

@@ -301,11 +301,11 @@ func (t *Table) asset(ctx context.Context, f *fieldColumns, row int64) (Asset, e
 		return opened, err
 	}
 	asset.Place, asset.Names = reader.place(f, index.Height, index.Width), reader.names(f, index.StepBands())
-	beside := reader.cell(f.columns[layout.Beside])
+	sidecars := reader.cell(f.columns[layout.Beside])
 	if reader.err != nil {
 		return Asset{}, fault.WithFile(reader.err, t.src)
 	}
-	asset.fromCatalog(string(beside.Text))
+	asset.fromCatalog(string(sidecars.Text))
 	if member != nil {
 		if asset, err = member.asset(asset, t.maxChunk); err != nil {
 			return asset, err

@@ -40,12 +40,12 @@ func (a *Asset) Legend(ctx context.Context, o source.Opener, r source.Reader) ch
 		}
 	}
 	if a.hasBeside(pamExt) {
-		beside := a.classesBeside(ctx, o).Legend()
-		if beside.Names != nil {
-			legend.Names = beside.Names
+		sidecar := a.classesBeside(ctx, o).Legend()
+		if sidecar.Names != nil {
+			legend.Names = sidecar.Names
 		}
-		if beside.Palette != nil {
-			legend.Palette = beside.Palette
+		if sidecar.Palette != nil {
+			legend.Palette = sidecar.Palette
 		}
 	}
 	return legend

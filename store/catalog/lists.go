@@ -127,8 +127,8 @@ func checkShape(shape []int, axes *chunk.Axes) error {
 	names := strings.Fields(axes.Dims)
 	fits := len(names) == len(shape) || axes.Dims == ""
 	for i, name := range names {
-		if at := strings.Index(chunk.AxisNames, name); fits && at >= 0 && axes.Lengths[at] > 0 {
-			fits = axes.Lengths[at] == shape[i]
+		if axis := strings.Index(chunk.AxisNames, name); fits && axis >= 0 && axes.Lengths[axis] > 0 {
+			fits = axes.Lengths[axis] == shape[i]
 		}
 	}
 	switch {
@@ -179,8 +179,8 @@ func listShape(n int, axes *chunk.Axes) ([]int, error) {
 	bad := fault.New(fault.Unsupported, "", "%d samples in a list whose axes are (%s): give the field sizes, as in "+
 		`sizes={"y": 75, "x": 75}`, n, strings.Join(names, ", "))
 	for i, name := range names {
-		if at := strings.Index(chunk.AxisNames, name); at >= 0 {
-			shape[i] = axes.Lengths[at]
+		if axis := strings.Index(chunk.AxisNames, name); axis >= 0 {
+			shape[i] = axes.Lengths[axis]
 		}
 		switch {
 		case shape[i] <= 0:

@@ -126,28 +126,29 @@ func SameGround(first, other *Asset) error {
 	if first.Place == nil || other.Place == nil {
 		return nil
 	}
-	here, there := *first.Place, *other.Place
+	firstPlace, otherPlace := *first.Place, *other.Place
 	// The corners of a rotated image would differ from a box around it, so boxes are compared.
-	if here.Boxed || there.Boxed {
-		here, there = here.box(), there.box()
+	if firstPlace.Boxed || otherPlace.Boxed {
+		firstPlace, otherPlace = firstPlace.box(), otherPlace.box()
 	}
-	stated := there
+	stated := otherPlace
 	fail := func(format string, args ...any) error {
 		return fault.New(fault.Misplaced, "place", "it lies at %s and %s "+
-			"at %s: "+format, append([]any{&stated, first.Name(), &here}, args...)...)
+			"at %s: "+format, append([]any{&stated, first.Name(), &firstPlace}, args...)...)
 	}
-	sameCRS := here.SameCRS(&there)
-	if !sameCRS && !there.convert(here.EPSG) {
+	sameCRS := firstPlace.SameCRS(&otherPlace)
+	if !sameCRS && !otherPlace.convert(firstPlace.EPSG) {
 		return fail("the CRSs differ")
 	}
-	pixel := there.pixel(other.Index.Height, other.Index.Width)
-	limit := here.pixel(first.Index.Height, first.Index.Width)
+	pixel := otherPlace.pixel(other.Index.Height, other.Index.Width)
+	limit := firstPlace.pixel(first.Index.Height, first.Index.Width)
 	for axis := range limit {
 		limit[axis] = GroundTolerance * math.Max(limit[axis], pixel[axis])
 	}
 	off := [4]crs.Point{}
-	for i := range off {
-		off[i] = crs.Point{there.Corners[i][0] - here.Corners[i][0], there.Corners[i][1] - here.Corners[i][1]}
+	for i, corner := range firstPlace.Corners {
+		moved := otherPlace.Corners[i]
+		off[i] = crs.Point{moved[0] - corner[0], moved[1] - corner[1]}
 	}
 	switch {
 	case within(off[:], crs.Point{}, limit):
@@ -155,8 +156,8 @@ func SameGround(first, other *Asset) error {
 	case !sameCRS:
 		return fail("the CRSs differ")
 	case within(off[:], off[0], limit):
-		return fail("it is shifted by %s", shift(there.EPSG, off[0], pixel))
-	case sameBox(here, there, limit):
+		return fail("it is shifted by %s", shift(otherPlace.EPSG, off[0], pixel))
+	case sameBox(firstPlace, otherPlace, limit):
 		return fail("its rows or columns run another way")
 	}
 	return fail("the extents differ")
@@ -164,12 +165,12 @@ func SameGround(first, other *Asset) error {
 
 // convert moves a place into the CRS with a code. It returns false if one of the codes is not known.
 func (p *Place) convert(epsg int) bool {
-	from, knownFrom := crs.ByCode(p.EPSG)
-	to, knownTo := crs.ByCode(epsg)
+	oldCRS, knownFrom := crs.ByCode(p.EPSG)
+	newCRS, knownTo := crs.ByCode(epsg)
 	if !knownFrom || !knownTo {
 		return false
 	}
-	transform, err := crs.NewTransform(from, to)
+	transform, err := crs.NewTransform(oldCRS, newCRS)
 	if err != nil {
 		return false
 	}

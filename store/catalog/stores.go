@@ -74,8 +74,8 @@ func arrayOf(file, array string) string {
 // inArrays reports whether a file is a NumPy array whose axes are in an order that only arrays of stores have, or are
 // said of the rows, so it is opened as one.
 func (t *Table) inArrays(f *fieldColumns, name string) bool {
-	said := !f.axes.Plain() || f.axes.Dims == "" && t.stores.dims != ""
-	return said && magic.Named(name) == magic.NPY && store.OfFormat(magic.NPY) != nil
+	needsArray := !f.axes.Plain() || f.axes.Dims == "" && t.stores.dims != ""
+	return needsArray && magic.Named(name) == magic.NPY && store.OfFormat(magic.NPY) != nil
 }
 
 // OpenStore opens an array of a Zarr store, or a group of arrays as bands, as store.Group.Raster picks it for a field.
@@ -92,8 +92,8 @@ func OpenStore(ctx context.Context, o source.Opener, uri, field, array, dims str
 	grid := raster.Grid()
 	epsg, transform := raster.Place(ctx)
 	held, err := group.Held()
-	about := raster.About()
-	return Asset{URI: about.URI, Index: raster.Index(0), Names: about.Bands, storeBytes: held,
+	info := raster.About()
+	return Asset{URI: info.URI, Index: raster.Index(0), Names: info.Bands, storeBytes: held,
 		Place: NewPlace(epsg, transform, grid.Height, grid.Width)}, err
 }
 
@@ -279,7 +279,7 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 		return nil, fault.New(fault.Unsupported, "column "+name, "labels of stores are beside their images: "+
 			"a field of them must be there, too")
 	}
-	all := make([]store.Labels, t.n)
+	perRow := make([]store.Labels, t.n)
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(storeOpens)
 	for row := range t.n {
@@ -297,7 +297,7 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 			if err != nil {
 				return err
 			}
-			if all[row] = labels; labels.Len() != counts[row] {
+			if perRow[row] = labels; labels.Len() != counts[row] {
 				return fault.WithFile(fault.New(fault.Unsupported, "column "+name, "%d values for %d images",
 					labels.Len(), counts[row]), t.resolve(file))
 			}
@@ -308,11 +308,11 @@ func (t *Table) labelColumn(ctx context.Context, name string, counts []int64) (*
 		return nil, err
 	}
 	parts := make([]*column.Column, t.n)
-	for row, labels := range all {
+	for row, labels := range perRow {
 		parts[row] = column.Of(labels.Kind(), labels.Unit(), labels.Len(), labels.Value)
-		if kind := labels.Kind(); kind != all[0].Kind() || labels.Unit() != all[0].Unit() {
+		if kind := labels.Kind(); kind != perRow[0].Kind() || labels.Unit() != perRow[0].Unit() {
 			return nil, fault.New(fault.Unsupported, "column "+name, "%ss in the store of sample %d, %ss in the first",
-				kind, row, all[0].Kind())
+				kind, row, perRow[0].Kind())
 		}
 	}
 	return column.Concat(parts), nil
@@ -430,12 +430,12 @@ func (t *Table) repeat(ctx context.Context, counts []int64) error {
 	repeated := func(rows []int64) []int64 {
 		out := make([]int64, 0, total)
 		for row, n := range counts {
-			from := int64(row)
+			original := int64(row)
 			if rows != nil {
-				from = rows[row]
+				original = rows[row]
 			}
 			for range n {
-				out = append(out, from)
+				out = append(out, original)
 			}
 		}
 		return out

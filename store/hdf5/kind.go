@@ -42,6 +42,6 @@ func Is(ctx context.Context, o source.Opener, p source.Path) (bool, error) {
 
 // hidden reports whether an attribute is one of the format, not of the user.
 func hidden(name string) bool {
-	own := []string{"DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME", "DIMENSION_LABELS", "_NCProperties"}
-	return strings.HasPrefix(name, "_Netcdf4") || slices.Contains(own, name)
+	reserved := []string{"DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME", "DIMENSION_LABELS", "_NCProperties"}
+	return strings.HasPrefix(name, "_Netcdf4") || slices.Contains(reserved, name)
 }

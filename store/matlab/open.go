@@ -243,9 +243,9 @@ func (f *file) compressed(ctx context.Context, r source.Reader, e element) error
 		}
 		held += taken
 		// Twice the bytes hold the beginning of all but odd streams.
-		for most := 2*size + windowSize; ; most = e.n {
-			most = min(most, e.n)
-			stored, err := source.Read(ctx, r, e.off, most)
+		for limit := 2*size + windowSize; ; limit = e.n {
+			limit = min(limit, e.n)
+			stored, err := source.Read(ctx, r, e.off, limit)
 			if err != nil {
 				return err
 			}
@@ -254,7 +254,7 @@ func (f *file) compressed(ctx context.Context, r source.Reader, e element) error
 			}
 			out := make([]byte, size)
 			var decoder inflate.Decoder
-			if _, err = decoder.Fill(out, stored[2:]); err != nil && most < e.n {
+			if _, err = decoder.Fill(out, stored[2:]); err != nil && limit < e.n {
 				continue
 			}
 			copy(b, out[off:])
@@ -437,9 +437,9 @@ func (f *file) array(s *stream, e element, flags uint32, path string, shape []in
 			m.Chunks = append(m.Chunks, max(n, 1))
 		}
 		m.Filters = []arrays.Filter{arrays.CutOut(e.off, s.size), {Name: "zlib", Codec: "zlib"}}
-		at := f.stored
-		at.At = *s.packed
-		chunks = packed(at)
+		location := f.stored
+		location.At = *s.packed
+		chunks = packed(location)
 	}
 	var texts arrays.Texts
 	if text {

@@ -263,11 +263,11 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := len(rows)
+	total := len(rows)
 	rows = slices.DeleteFunc(rows, func(row int) bool { return model.IsPadding(ids.Str(row)) })
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.unpadded[k] = len(rows) == all
+	d.unpadded[k] = len(rows) == total
 	return rows, nil
 }
 

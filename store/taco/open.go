@@ -188,7 +188,7 @@ func (k Kind) Is(ctx context.Context, o source.Opener, p source.Path) (bool, err
 	if k.Named(p) {
 		return true, nil
 	}
-	format, from, err := identify(ctx, o, p.Name)
+	format, opened, err := identify(ctx, o, p.Name)
 	if err != nil {
 		if ctx.Err() != nil || source.Unreachable(err) {
 			return false, source.Outage(err)
@@ -196,7 +196,7 @@ func (k Kind) Is(ctx context.Context, o source.Opener, p source.Path) (bool, err
 		in, err := catalogIn(ctx, o, p.Name)
 		return in != "", err
 	}
-	if from.File != nil && from.File.Close() != nil {
+	if opened.File != nil && opened.File.Close() != nil {
 		return false, nil
 	}
 	// Many files are JSON, so the first bytes must not make one a container.
@@ -276,7 +276,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	if o.BasePath != "" {
 		not += ", which base_path is for"
 	}
-	format, from, err := identify(ctx, d.opener, uri)
+	format, opened, err := identify(ctx, d.opener, uri)
 	if source.Unreachable(err) {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -303,22 +303,22 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		}
 		return nil, fault.WithFile(err, uri)
 	}
-	from.Base = cmp.Or(o.BasePath, parent(uri))
+	opened.Base = cmp.Or(o.BasePath, parent(uri))
 	switch {
 	case format == nil:
 		return nil, errors.Join(fault.WithFile(fault.At(fault.Unsupported, "file", 0,
-			"%s: its first bytes are of no known format", not), uri), from.File.Close())
+			"%s: its first bytes are of no known format", not), uri), opened.File.Close())
 	case format.form == Tacollection && listed:
 		err = fault.New(fault.Corrupt, "TACOLLECTION.json", "is listed by another TACOLLECTION.json")
-		return nil, errors.Join(fault.WithFile(err, uri), from.File.Close())
+		return nil, errors.Join(fault.WithFile(err, uri), opened.File.Close())
 	case o.BasePath != "" && !listed && !format.form.Indexes():
 		err = fault.New(fault.Unsupported, "container", "base_path is %q, which is for indexes of containers "+
 			"(.tacocat, __TACOCAT__, TACOLLECTION.json), and this is none", o.BasePath)
-		return nil, errors.Join(fault.WithFile(err, uri), from.File.Close())
+		return nil, errors.Join(fault.WithFile(err, uri), opened.File.Close())
 	case format.form == Tacollection:
-		return d.openCollection(ctx, from, o)
+		return d.openCollection(ctx, opened, o)
 	}
-	c, err := model.Open(ctx, from, format.form, format.open)
+	c, err := model.Open(ctx, opened, format.form, format.open)
 	if err != nil {
 		return nil, err
 	}

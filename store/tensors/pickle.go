@@ -257,12 +257,12 @@ func (m *machine) extend(values []any, pairs bool) error {
 	if err != nil {
 		return err
 	}
-	switch to := top.(type) {
+	switch container := top.(type) {
 	case *list:
 		if pairs {
 			return m.bad("pairs for a list")
 		}
-		to.items = append(to.items, values...)
+		container.items = append(container.items, values...)
 	case *dict:
 		if !pairs || len(values)%2 != 0 {
 			return m.bad("no pairs for a dict")
@@ -270,13 +270,13 @@ func (m *machine) extend(values []any, pairs bool) error {
 		for i := 0; i < len(values); i += 2 {
 			switch key := values[i].(type) {
 			case string:
-				to.keys = append(to.keys, key)
+				container.keys = append(container.keys, key)
 			case int64:
-				to.keys = append(to.keys, strconv.FormatInt(key, 10))
+				container.keys = append(container.keys, strconv.FormatInt(key, 10))
 			default:
 				return m.refuse("a dict whose keys are no texts and no integers")
 			}
-			to.values = append(to.values, values[i+1])
+			container.values = append(container.values, values[i+1])
 		}
 	default:
 		return m.bad("values for no list and no dict")
@@ -357,9 +357,9 @@ func (m *machine) reduce() error {
 func (m *machine) tensor(args tuple, dtype string) error {
 	t := &tensor{dtype: dtype}
 	var ok1, ok2, ok3, ok4 bool
-	if said, ok := args[len(args)-1].(*dict); ok && len(args) > 6 && len(said.keys) > 0 {
+	if extras, ok := args[len(args)-1].(*dict); ok && len(args) > 6 && len(extras.keys) > 0 {
 		return fault.At(fault.Unsupported, "data.pkl", int64(m.at), "a tensor is a view with %q, which is not read: "+
-			"save x.clone()", said.keys)
+			"save x.clone()", extras.keys)
 	}
 	t.storage, ok1 = args[0].(storage)
 	t.offset, ok2 = args[1].(int64)

@@ -72,20 +72,20 @@ func (f *file) safetensors(ctx context.Context) error {
 			f.PutBroken(name, fault.New(fault.Unsupported, "tensor "+name, "data type %.20q", said.DType), true, nil)
 			continue
 		}
-		at := chunk.Range{Off: said.Offsets[0], Len: said.Offsets[1] - said.Offsets[0]}
+		extent := chunk.Range{Off: said.Offsets[0], Len: said.Offsets[1] - said.Offsets[0]}
 		cells := int64(-1)
-		inside := at.Off >= 0 && at.Len >= 0 && at.Off <= room-at.Len
+		inside := extent.Off >= 0 && extent.Len >= 0 && extent.Off <= room-extent.Len
 		if inside && !slices.ContainsFunc(said.Shape, func(n int64) bool { return n < 0 }) {
-			cells = arrays.Cells(said.Shape, at.Len/int64(dtype.Size()))
+			cells = arrays.Cells(said.Shape, extent.Len/int64(dtype.Size()))
 		}
-		if cells < 0 || cells*int64(dtype.Size()) != at.Len {
+		if cells < 0 || cells*int64(dtype.Size()) != extent.Len {
 			return bad("tensor %.80q: %s of the shape %.200v in the bytes %v of %d", name, dtype, said.Shape,
 				said.Offsets, room)
 		}
-		at.Off += begin
+		extent.Off += begin
 		meta := &arrays.Meta{Shape: said.Shape, DType: dtype, Bool: said.DType == "BOOL",
 			Text: fmt.Sprint(name, said.Shape, said.DType)}
-		if err := f.put(ctx, name, meta, at); err != nil {
+		if err := f.put(ctx, name, meta, extent); err != nil {
 			return err
 		}
 	}

@@ -100,20 +100,20 @@ func (s *saved) place(name string) (chunk.Range, error) {
 	if !entry.Plain {
 		return chunk.Range{}, fault.New(fault.Unsupported, "member "+name, "it is compressed: torch.save stores it")
 	}
-	at, err := zipdir.Data(s.ctx, s.r, name, entry)
-	return chunk.Range{Off: at.Off, Len: at.Size}, err
+	extent, err := zipdir.Data(s.ctx, s.r, name, entry)
+	return chunk.Range{Off: extent.Off, Len: extent.Size}, err
 }
 
 // member returns the bytes of a member.
 func (s *saved) member(name string, most int64) ([]byte, error) {
-	at, err := s.place(name)
-	if err == nil && at.Len > most {
-		err = fault.At(fault.Limit, "member "+name, at.Off, "%d bytes, at most %d", at.Len, most)
+	extent, err := s.place(name)
+	if err == nil && extent.Len > most {
+		err = fault.At(fault.Limit, "member "+name, extent.Off, "%d bytes, at most %d", extent.Len, most)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return source.Read(s.ctx, s.r, at.Off, at.Len)
+	return source.Read(s.ctx, s.r, extent.Off, extent.Len)
 }
 
 // add adds what is at a path: a tensor, or what lies in a dict or a list. Numbers and texts are attributes of it.
@@ -188,14 +188,14 @@ func (s *saved) tensor(path string, t *tensor) error {
 			nil)
 		return nil
 	}
-	at, err := s.place("data/" + t.storage.key)
+	extent, err := s.place("data/" + t.storage.key)
 	if err != nil {
 		return err
 	}
 	size := int64(dtype.Size())
-	cells := arrays.Cells(t.shape, at.Len/size)
-	if cells < 0 || t.offset > at.Len/size-cells {
-		return fault.New(fault.Corrupt, part, "%v from %d on in a storage of %d bytes", t.shape, t.offset, at.Len)
+	cells := arrays.Cells(t.shape, extent.Len/size)
+	if cells < 0 || t.offset > extent.Len/size-cells {
+		return fault.New(fault.Corrupt, part, "%v from %d on in a storage of %d bytes", t.shape, t.offset, extent.Len)
 	}
 	order, dense := orderOf(t.shape, t.stride)
 	if !dense {
@@ -209,7 +209,7 @@ func (s *saved) tensor(path string, t *tensor) error {
 	}
 	meta := &arrays.Meta{Shape: t.shape, DType: dtype, Bool: t.storage.kind == "torch BoolStorage", Order: order,
 		Big: s.big && size > 1, Text: fmt.Sprint(path, t.shape, dtype, order)}
-	return s.put(s.ctx, path, meta, chunk.Range{Off: at.Off + t.offset*size, Len: cells * size})
+	return s.put(s.ctx, path, meta, chunk.Range{Off: extent.Off + t.offset*size, Len: cells * size})
 }
 
 // orderOf returns the dimensions from the slowest to the fastest, and whether no sample of others lies between.

@@ -204,13 +204,13 @@ func (f *Fragment) stored(s *Schema, column int) columnStorage {
 		return name
 	}
 	if column < len(f.attrs) {
-		at := f.attrs[column]
-		if at < 0 {
+		index := f.attrs[column]
+		if index < 0 {
 			return columnStorage{at: -1}
 		}
-		attr := &schema.Attrs[at]
-		place := columnStorage{at: at, stem: stem("a", at, attr.Name), what: "attribute " + attr.Name, t: attr.Type,
-			p: attr.Pipeline, e: f.elem(attr.Type, int(attr.Values))}
+		attr := &schema.Attrs[index]
+		place := columnStorage{at: index, stem: stem("a", index, attr.Name), what: "attribute " + attr.Name,
+			t: attr.Type, p: attr.Pipeline, e: f.elem(attr.Type, int(attr.Values))}
 		if attr.Var() {
 			place.e = f.elem(attr.Type, 1)
 			place.together = attr.Type.text() && attr.Pipeline.HoldsOffsets(f.Version, attr.Type == StringASCII)

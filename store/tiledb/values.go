@@ -49,8 +49,8 @@ func (s *fixedCells) put(t *tileData, to, row, n, stride int) error {
 func (s *fixedCells) scatter(t *tileData, rows, places []int) error {
 	size := s.size
 	for i, row := range rows {
-		if to := places[i]; to >= 0 {
-			copy(s.dst[to*size:(to+1)*size], t.data[row*size:])
+		if place := places[i]; place >= 0 {
+			copy(s.dst[place*size:(place+1)*size], t.data[row*size:])
 		}
 	}
 	return nil

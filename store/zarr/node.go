@@ -96,10 +96,10 @@ func open(ctx context.Context, o source.Opener, uri string, opt arrays.Options) 
 		uri, _ = directory(o, p)
 	}
 	node := arrays.New(ctx, o, strings.TrimSuffix(uri, "/"), open, opt)
-	of, err := load(ctx, node)
+	metadata, err := load(ctx, node)
 	if err != nil {
 		node.Drop()
-		return nil, pixelsIn(of), err
+		return nil, pixelsIn(metadata), err
 	}
 	return node, false, nil
 }

@@ -122,8 +122,8 @@ func (a *objects) check(v *arrays.Verifier, uri string, inside []int64, size int
 		return v.Lost(cell, cells, fault.WithFile(fault.WithPart(err, part, fault.NoOffset), uri))
 	}
 	for i, span := range index.at {
-		inner, within := shard.cell(cell, i, a.Shape)
-		if span.Off < 0 || !within {
+		inner, inArray := shard.cell(cell, i, a.Shape)
+		if span.Off < 0 || !inArray {
 			continue
 		}
 		if level < len(a.shards)-1 {

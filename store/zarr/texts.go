@@ -62,19 +62,19 @@ func (t fixedText) hold(m *meta) {
 func (t fixedText) texts(ctx context.Context, data []byte) ([]string, error) {
 	list := make([]string, 0, int64(len(data))/t.bytes)
 	for ; int64(len(data)) >= t.bytes; data = data[t.bytes:] {
-		one := data[:t.bytes]
+		element := data[:t.bytes]
 		if t.wide {
 			var runes []rune
-			for i := 0; i < len(one); i += 4 {
+			for i := 0; i < len(element); i += 4 {
 				order := binary.ByteOrder(binary.LittleEndian)
 				if t.big {
 					order = binary.BigEndian
 				}
-				runes = append(runes, rune(order.Uint32(one[i:])))
+				runes = append(runes, rune(order.Uint32(element[i:])))
 			}
 			list = append(list, strings.TrimRight(string(runes), "\x00"))
 		} else {
-			list = append(list, strings.TrimRight(string(one), "\x00"))
+			list = append(list, strings.TrimRight(string(element), "\x00"))
 		}
 	}
 	return list, ctx.Err()

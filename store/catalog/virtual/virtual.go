@@ -173,10 +173,10 @@ func (v *virtual) source(ctx context.Context, file int) (catalog.Asset, error) {
 	if a, ok := sources.Get(key); ok {
 		return a, nil
 	}
-	own, name := v.chain[len(v.chain)-1], v.set.Files[file].Name
-	roots, uri, folder := openers.RootsOf(v.opener), name, listing.Folder(own)
+	vrtURI, name := v.chain[len(v.chain)-1], v.set.Files[file].Name
+	roots, uri, folder := openers.RootsOf(v.opener), name, listing.Folder(vrtURI)
 	if v.set.Files[file].Relative {
-		for source.IsRemote(own) && strings.HasPrefix(name, "../") { // stores have no such directories
+		for source.IsRemote(vrtURI) && strings.HasPrefix(name, "../") { // stores have no such directories
 			folder, name = listing.Folder(folder), name[len("../"):]
 		}
 		uri = listing.Resolve(roots, folder, name)
@@ -185,12 +185,12 @@ func (v *virtual) source(ctx context.Context, file int) (catalog.Asset, error) {
 	switch {
 	case err != nil:
 		return catalog.Asset{}, err
-	case source.IsRemote(own) && !source.IsRemote(uri):
+	case source.IsRemote(vrtURI) && !source.IsRemote(uri):
 		return catalog.Asset{}, fault.WithFile(fault.New(fault.Unsupported, "SourceFilename",
-			"%q is a local file, which a virtual raster on a server must not name", fault.Short(name)), own)
+			"%q is a local file, which a virtual raster on a server must not name", fault.Short(name)), vrtURI)
 	case slices.Contains(v.chain, uri) || len(v.chain) >= maxChain:
 		return catalog.Asset{}, fault.WithFile(fault.New(fault.Limit, "SourceFilename",
-			"virtual rasters are sources of each other in a circle, or more than %d deep", maxChain), own)
+			"virtual rasters are sources of each other in a circle, or more than %d deep", maxChain), vrtURI)
 	}
 	chain := context.WithValue(ctx, chainKey{}, v.chain)
 	a, _, err := catalog.OpenSource(chain, v.opener, uri, v.maxChunk)
@@ -266,8 +266,8 @@ func (r *virtualReader) ReadBox(ctx context.Context, dst []byte, _ int64, b chun
 	line, width := (b.X1-b.X0)*size, (r.made.X1-r.made.X0)*size
 	for band := b.B0; band < b.B1; band++ {
 		for row := b.Y0; row < b.Y1; row++ {
-			from := ((band-r.made.B0)*(r.made.Y1-r.made.Y0)+row-r.made.Y0)*width + (b.X0-r.made.X0)*size
-			copy(dst[:line], r.samples[from:])
+			offset := ((band-r.made.B0)*(r.made.Y1-r.made.Y0)+row-r.made.Y0)*width + (b.X0-r.made.X0)*size
+			copy(dst[:line], r.samples[offset:])
 			dst = dst[line:]
 		}
 	}
@@ -277,38 +277,38 @@ func (r *virtualReader) ReadBox(ctx context.Context, dst []byte, _ int64, b chun
 // produce makes the pixels of a box, and of boxes that follow it.
 func (r *virtualReader) produce(ctx context.Context, b chunk.Box) error {
 	next := slices.Index(r.boxes, b)
-	all := b
+	area := b
 	if next >= 0 {
 		for _, box := range r.boxes[next:] {
-			larger := join(box, all)
+			larger := join(box, area)
 			if r.v.bytes(larger) > virtualBytes {
 				break
 			}
-			all = larger
+			area = larger
 		}
 		r.boxes = r.boxes[next:]
 	}
-	if larger := all; r.v.index.Alpha { // which is read after the other bands
+	if larger := area; r.v.index.Alpha { // which is read after the other bands
 		if larger.B1 = r.v.index.Bands; r.v.bytes(larger) <= 2*virtualBytes {
-			all = larger
+			area = larger
 		}
 	}
 	r.made = chunk.Box{}
-	r.samples = slices.Grow(r.samples[:0], int(r.v.bytes(all)))[:r.v.bytes(all)]
-	plane := len(r.samples) / (all.B1 - all.B0)
-	for i := range all.B1 - all.B0 {
+	r.samples = slices.Grow(r.samples[:0], int(r.v.bytes(area)))[:r.v.bytes(area)]
+	plane := len(r.samples) / (area.B1 - area.B0)
+	for i := range area.B1 - area.B0 {
 		clear(r.samples[i*plane:][:plane])
-		if fill := r.v.fills[all.B0+i]; fill != nil {
+		if fill := r.v.fills[area.B0+i]; fill != nil {
 			kernel.Fill(r.samples[i*plane:][:plane], fill)
 		}
 	}
 	if ctx.Value(nestedKey{}) == nil {
 		ctx = context.WithValue(ctx, nestedKey{}, new(int))
 	}
-	if err := r.compose(ctx, all); err != nil {
+	if err := r.compose(ctx, area); err != nil {
 		return err
 	}
-	r.made = all
+	r.made = area
 	return nil
 }
 
@@ -318,9 +318,9 @@ func (r *virtualReader) compose(ctx context.Context, box chunk.Box) error {
 	bands := r.v.bands[box.B0:box.B1]
 	taken := make([]int, len(bands)) // sources of each band that are done
 	for k := 0; ; k++ {
-		more := false
+		pending := false
 		for i := range bands {
-			more = more || k < len(bands[i].Sources)
+			pending = pending || k < len(bands[i].Sources)
 			if taken[i] > k || k >= len(bands[i].Sources) {
 				continue
 			}
@@ -341,7 +341,7 @@ func (r *virtualReader) compose(ctx context.Context, box chunk.Box) error {
 				return err
 			}
 		}
-		if !more {
+		if !pending {
 			return ctx.Err()
 		}
 	}
@@ -395,10 +395,10 @@ func (r *virtualReader) add(ctx context.Context, box chunk.Box, g *sourceGroup) 
 		return a.Fault(fault.New(fault.Limit, "window",
 			"%d columns of %d bands are over max_chunk, which is %d", window.X1-window.X0, len(bands), r.v.maxChunk))
 	}
-	most := int(max(1, 2*virtualBytes/line))
+	maxRows := int(max(1, 2*virtualBytes/line))
 	for row := top; row < bottom; {
 		end := row + 1
-		for end < bottom && lines.Pixel(end)-lines.Pixel(row) < most {
+		for end < bottom && lines.Pixel(end)-lines.Pixel(row) < maxRows {
 			end++
 		}
 		if nested := ctx.Value(nestedKey{}).(*int); len(r.v.chain) > 1 {
@@ -415,9 +415,9 @@ func (r *virtualReader) add(ctx context.Context, box chunk.Box, g *sourceGroup) 
 		piece := vrt.Piece{X: &columns, Y: &lines, DType: x.DType, Y0: window.Y0, X0: window.X0,
 			Width: window.X1 - window.X0, ToDType: r.v.index.DType, ToY0: box.Y0, ToX0: box.X0,
 			ToWidth: box.X1 - box.X0, First: row, Last: end, Left: left, Right: right}
-		n, to := (window.Y1-window.Y0)*piece.Width, len(r.samples)/(box.B1-box.B0)
+		n, planeLen := (window.Y1-window.Y0)*piece.Width, len(r.samples)/(box.B1-box.B0)
 		for i, s := range g.sources {
-			piece.Source, piece.To = s, r.samples[g.planes[i]*to:][:to]
+			piece.Source, piece.To = s, r.samples[g.planes[i]*planeLen:][:planeLen]
 			piece.Samples, piece.Valid = samples[i*n*x.DType.Size():][:n*x.DType.Size()], valid[i*n:][:n]
 			if s.OfMask && s.Band == alpha { // alpha has no mask
 				kernel.Fill(piece.Valid, []byte{1})

@@ -177,8 +177,8 @@ func (w *containerWriter) stored(l *namedLevel) *tables.Table {
 			nulls[i] = level.Rows[row].Folder
 		}
 		numbers := func(value func(s span) int64) *tables.Vector {
-			all := integers(position, rows, func(i int) int64 { return value(level.spans[l.rows[i]]) })
-			return tables.NewInts(position, all.Ints(), nulls)
+			values := integers(position, rows, func(i int) int64 { return value(level.spans[l.rows[i]]) })
+			return tables.NewInts(position, values.Ints(), nulls)
 		}
 		columns.addAs(model.ColumnOffset, position, numbers(func(s span) int64 { return s.Off }))
 		columns.addAs(model.ColumnSize, position, numbers(func(s span) int64 { return s.Size }))

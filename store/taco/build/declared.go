@@ -180,8 +180,8 @@ func parsed(text string, to tables.Type) (int64, bool) {
 		return x, true
 	}
 	f, err := strconv.ParseFloat(text, 64) // such as 3.0, or 1e9
-	most := math.Ldexp(1, int(to.Bits)-1)
-	return int64(f), err == nil && f == math.Trunc(f) && f >= -most && f < most
+	limit := math.Ldexp(1, int(to.Bits)-1)
+	return int64(f), err == nil && f == math.Trunc(f) && f >= -limit && f < limit
 }
 
 // saidOf returns the descriptions of columns in a taco:field_schema, so a copy keeps them.

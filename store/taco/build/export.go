@@ -54,12 +54,12 @@ func Export(ctx context.Context, d *taco.Dataset, rows []int, c Collection, path
 
 // sameVersion returns an error if a dataset is of another version of TACO than a form.
 func sameVersion(d *taco.Dataset, to Form) error {
-	from := d.Form()
+	form := d.Form()
 	switch isThird := d.LevelNames() != nil; {
 	case to.Named() && !isThird:
-		return unsupported("dataset", "is a %s: only one of TACO 3 is copied as TACO 3", from)
-	case !to.Named() && (isThird || !slices.Contains(second, from)):
-		return unsupported("dataset", "is a %s: only one of TACO 2 is copied as TACO 2", from)
+		return unsupported("dataset", "is a %s: only one of TACO 3 is copied as TACO 3", form)
+	case !to.Named() && (isThird || !slices.Contains(second, form)):
+		return unsupported("dataset", "is a %s: only one of TACO 2 is copied as TACO 2", form)
 	}
 	return nil
 }

@@ -106,8 +106,8 @@ func checkIDs(levels []*Level, form Form, k, row int, siblings map[string]bool) 
 		return bad("is a folder without samples")
 	}
 	seen := map[string]bool{}
-	from, to := level.below(row)
-	for child := from; child < to; child++ {
+	first, end := level.below(row)
+	for child := first; child < end; child++ {
 		if err := checkIDs(levels, form, k+1, child, seen); err != nil {
 			return err
 		}
@@ -130,10 +130,10 @@ func nodeOf(levels []*Level) model.Node {
 		if !r.Folder {
 			return r.ID, model.File, nil
 		}
-		from, to := levels[k].below(row)
-		below := num.Range[int32](0, to-from)
+		first, end := levels[k].below(row)
+		below := num.Range[int32](0, end-first)
 		for i := range below {
-			below[i] += int32(from)
+			below[i] += int32(first)
 		}
 		return r.ID, model.Folder, below
 	}

@@ -64,10 +64,10 @@ func (t *folderTree) folder(path string) *Tortilla {
 func Scan(ctx context.Context, dir string, skip ...string) (samples *Tortilla, beside []string, err error) {
 	opener, files, left := &openers.Files{}, []visible.Entry(nil), map[string]bool{}
 	err = visible.Each(ctx, opener, dir, func(found visible.Entry) error {
-		switch own := slices.ContainsFunc(skip, func(name string) bool { return sameFile(name, found.Path) }); {
-		case own && found.Dir:
+		switch skipped := slices.ContainsFunc(skip, func(name string) bool { return sameFile(name, found.Path) }); {
+		case skipped && found.Dir:
 			return fs.SkipDir
-		case own || found.Dir:
+		case skipped || found.Dir:
 			return nil
 		case magic.Named(found.Name).Class.Pixels():
 			for _, path := range catalog.FilesBeside(ctx, opener, found.Path) {

@@ -41,8 +41,8 @@ func (c *Stored) Sizes() (sizes []int64) {
 // them: of the first row group, which stands for all.
 func (c *Stored) PageBytes(ctx context.Context) (int64, error) {
 	first := &c.leaves[0]
-	most, err := first.LargestPage(ctx, first.number)
-	return most, fault.WithFile(err, first.Name)
+	largest, err := first.LargestPage(ctx, first.number)
+	return largest, fault.WithFile(err, first.Name)
 }
 
 // Extent returns the bytes of the file with the value of a row. ok is false if they are not known.

@@ -117,12 +117,12 @@ func (r *records) record(ctx context.Context, row int64) ([]byte, error) {
 	if data, ok := r.cache.Get(row); ok {
 		return data, nil
 	}
-	file, at := &r.files[r.fileOf(row)], r.at[row]
-	data, err := tfrecord.Read(ctx, file.reader, at.Off, at.Len)
+	file, extent := &r.files[r.fileOf(row)], r.at[row]
+	data, err := tfrecord.Read(ctx, file.reader, extent.Off, extent.Len)
 	if err != nil {
 		return nil, fault.WithFile(err, file.name)
 	}
-	r.cache.Add(row, data, at.Len)
+	r.cache.Add(row, data, extent.Len)
 	return data, nil
 }
 
@@ -148,7 +148,7 @@ func (r *records) column(name string) (*Column, error) {
 	if known.several {
 		out.Kind |= column.List
 	}
-	of := func(data []byte, row int64) (v column.Value, err error) {
+	parse := func(data []byte, row int64) (v column.Value, err error) {
 		f, err := find(data, name)
 		if err != nil {
 			part := "column " + name + " row " + strconv.FormatInt(row, 10)
@@ -161,7 +161,7 @@ func (r *records) column(name string) (*Column, error) {
 		if err != nil {
 			return column.Value{}, err
 		}
-		return of(data, row)
+		return parse(data, row)
 	}
 	out.Each = func(ctx context.Context, visit column.Visit) error {
 		row := int64(0)
@@ -170,7 +170,7 @@ func (r *records) column(name string) (*Column, error) {
 				if row == out.Rows {
 					return fault.New(fault.Corrupt, "file", "it has more records than when it was opened")
 				}
-				v, err := of(data, row)
+				v, err := parse(data, row)
 				if row++; err != nil {
 					return err
 				}

@@ -40,12 +40,12 @@ func OpenSplits(ctx context.Context, o source.Opener, names, folders []string) (
 		}
 		parts[i] = inFolder(rows, folders[i])
 	}
-	all, err := tables.Concat(parts, column.FillMissing)
+	joined, err := tables.Concat(parts, column.FillMissing)
 	if err != nil {
 		return nil, err
 	}
-	out := &Table{memory: all, begins: []int64{int64(all.Len())}, part: "header"}
-	for _, column := range all.Columns() {
+	out := &Table{memory: joined, begins: []int64{int64(joined.Len())}, part: "header"}
+	for _, column := range joined.Columns() {
 		out.names = append(out.names, column.Name)
 	}
 	return out, nil

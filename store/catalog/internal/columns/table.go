@@ -327,8 +327,8 @@ func (t *Table) Fields() (names []string) {
 // Sizes returns how many bytes each record of TFRecord files has, nil of other tables.
 func (t *Table) Sizes() (sizes []int64) {
 	if t.records != nil {
-		for _, at := range t.records.at {
-			sizes = append(sizes, at.Len)
+		for _, extent := range t.records.at {
+			sizes = append(sizes, extent.Len)
 		}
 	}
 	return sizes

@@ -308,7 +308,7 @@ func (f Files) only(l *Listing, err error) (*Listing, error) {
 }
 
 func notFound(err error) error {
-	if at, ok := errors.AsType[*fault.Error](err); ok && (at.File != "" || at.Kind == fault.Limit) {
+	if failure, ok := errors.AsType[*fault.Error](err); ok && (failure.File != "" || failure.Kind == fault.Limit) {
 		return err
 	}
 	if openers.Missing(err) {

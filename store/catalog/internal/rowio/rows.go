@@ -147,11 +147,11 @@ func (c *catalogWriter) write(r *Row, i int) (size int, err error) {
 	size = r.Bytes()
 	c.row = r.Append(c.row[:0], 0)
 	if c.columns != nil {
-		more := 0
-		if c.row, more, err = c.columns.Append(c.row, i); err != nil {
+		extra := 0
+		if c.row, extra, err = c.columns.Append(c.row, i); err != nil {
 			return 0, err
 		}
-		size += more
+		size += extra
 	}
 	c.sums.add(c.row)
 	_, err = c.file.WriteRows([]parquet.Row{c.row})

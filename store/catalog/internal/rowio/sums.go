@@ -34,9 +34,9 @@ type columnSum struct {
 
 // newSums returns the digests of the columns that fields read: URIs, sizes, and the columns of joined tables.
 func newSums(fields []parquet.Field, folders map[string]string) sums {
-	own := map[string]bool{}
+	standard := map[string]bool{}
 	for _, field := range Fields() {
-		own[field.Name()] = true
+		standard[field.Name()] = true
 	}
 	made := make(sums, len(fields))
 	for i, field := range fields {
@@ -44,7 +44,7 @@ func newSums(fields []parquet.Field, folders map[string]string) sums {
 		base := name[strings.LastIndex(name, layout.FieldSeparator)+1:]
 		folder, below := folders[name]
 		kind := kindOf(field)
-		if kind == 0 || own[base] && base != layout.Size && !below {
+		if kind == 0 || standard[base] && base != layout.Size && !below {
 			continue
 		}
 		made[i] = &columnSum{name: name, kind: kind, values: digest.New(), below: below, folder: []byte(folder)}

@@ -112,8 +112,8 @@ func ParsePAM(ctx context.Context, data []byte) (*PAM, error) {
 		Transform string `xml:"GeoTransform"`
 		Bands     []Band `xml:"PAMRasterBand"`
 	}
-	most := map[string]int{"PAMRasterBand": chunk.MaxBands}
-	err := textguard.ParseXML(ctx, "PAM", data, most, func(r io.Reader) error {
+	limits := map[string]int{"PAMRasterBand": chunk.MaxBands}
+	err := textguard.ParseXML(ctx, "PAM", data, limits, func(r io.Reader) error {
 		decoder := xml.NewDecoder(r)
 		decoder.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 		decoder.Strict = false // "&" and "&nbsp;" stand for themselves

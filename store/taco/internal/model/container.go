@@ -512,20 +512,20 @@ func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Repo
 			return nil, err
 		}
 		kinds[row] = entry.Kind
-		here := sibling{id: entry.ID}
+		key := sibling{id: entry.ID}
 		if k > 0 {
-			here.parent = level.Parents[row]
-			if above[here.parent] == File {
-				return nil, c.InRow(k, row, "its parent, row %d of level %d, is a FILE", here.parent, k-1)
+			key.parent = level.Parents[row]
+			if above[key.parent] == File {
+				return nil, c.InRow(k, row, "its parent, row %d of level %d, is a FILE", key.parent, k-1)
 			}
 		}
 		if c.Form.Indexes() {
-			here.object = entry.URI
+			key.object = entry.URI
 		}
-		if seen[here] {
+		if seen[key] {
 			return nil, c.InRow(k, row, "a sibling has the same %s %q", c.IDColumn, entry.ID)
 		}
-		seen[here] = true
+		seen[key] = true
 		if entry.Kind == File && c.Form.Older() { // the others count the bytes that they read
 			r.Files++
 			r.Bytes += entry.Size

@@ -57,36 +57,36 @@ const (
 // OpenZIP opens a ZIP. If COLLECTION.json is small, the directory behind it is read in the same request, because it is
 // needed if the offsets in the tables may be wrong, and so are tables near the end.
 func OpenZIP(ctx context.Context, c *model.Container) error {
-	levels, at, err := parseHeader(c.From.Head, c.Object.Size)
+	levels, collection, err := parseHeader(c.From.Head, c.Object.Size)
 	if err != nil {
 		return err
 	}
-	from := c.Object.Size
-	if at.Size <= maxAhead && c.Object.Size-at.End() <= zipdir.MaxTail {
-		from = at.Off
+	start := c.Object.Size
+	if collection.Size <= maxAhead && c.Object.Size-collection.End() <= zipdir.MaxTail {
+		start = collection.Off
 	}
-	for _, s := range append(levels, at) {
+	for _, s := range append(levels, collection) {
 		if c.Object.Size-s.Off <= maxEnd {
-			from = min(from, s.Off)
+			start = min(start, s.Off)
 		}
 	}
-	if from < c.Object.Size {
-		tail, err := model.ReadTail(ctx, c.From.File, from)
+	if start < c.Object.Size {
+		tail, err := model.ReadTail(ctx, c.From.File, start)
 		if err != nil {
 			return fault.WithPart(err, model.CollectionName, 0)
 		}
 		c.Hold(tail)
 	}
-	return newReader(c).inFile(ctx, levels, at)
+	return newReader(c).inFile(ctx, levels, collection)
 }
 
 // OpenTacocat opens a __TACOCAT__ file.
 func OpenTacocat(ctx context.Context, c *model.Container) error {
-	levels, at, err := parseTacocat(c.From.Head, c.Object.Size)
+	levels, collection, err := parseTacocat(c.From.Head, c.Object.Size)
 	if err != nil {
 		return err
 	}
-	return newReader(c).inFile(ctx, levels, at)
+	return newReader(c).inFile(ctx, levels, collection)
 }
 
 // inFile opens a container whose levels and COLLECTION.json are ranges of one file.
@@ -100,9 +100,9 @@ func (c *reader) inFile(ctx context.Context, levels []span, collection span) err
 
 // open reads the COLLECTION.json at a place.
 func (c *reader) open(ctx context.Context, collection model.Place) error {
-	file, at, err := c.container.Locate(ctx, collection)
+	file, extent, err := c.container.Locate(ctx, collection)
 	if err == nil {
-		c.coll, err = readCollection(ctx, file, at, model.CollectionName)
+		c.coll, err = readCollection(ctx, file, extent, model.CollectionName)
 	}
 	if err != nil {
 		return err
@@ -168,11 +168,11 @@ func (c *reader) inLevel(err error, k int) error {
 
 // Level implements model.Reader.
 func (c *reader) Level(ctx context.Context, k int) (*model.Level, error) {
-	file, at, err := c.container.Locate(ctx, c.places[k])
+	file, extent, err := c.container.Locate(ctx, c.places[k])
 	if err != nil {
 		return nil, err
 	}
-	table, err := model.ReadTable(ctx, file, at, 0)
+	table, err := model.ReadTable(ctx, file, extent, 0)
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}

@@ -95,8 +95,8 @@ func (c *reader) doubtful(ctx context.Context, l *levelTable, k int) (doubtful m
 	doubtful = map[int32]bool{}
 	above, before := c.levels[k-1], make([]string, len(c.sources))
 	for i := range above.Table.Len() {
-		from := above.from(i)
-		if string(above.types.Bytes(i)) != "FOLDER" || doubtful[from] {
+		src := above.from(i)
+		if string(above.types.Bytes(i)) != "FOLDER" || doubtful[src] {
 			continue
 		}
 		path := above.IDs.Str(i)
@@ -105,21 +105,21 @@ func (c *reader) doubtful(ctx context.Context, l *levelTable, k int) (doubtful m
 				return nil, err
 			}
 		}
-		if last := before[from]; last != "" && (path <= last || path+"/" <= last+"/") {
-			doubtful[from] = true
+		if last := before[src]; last != "" && (path <= last || path+"/" <= last+"/") {
+			doubtful[src] = true
 		}
-		before[from] = path
+		before[src] = path
 	}
 	end := slices.Repeat([]int64{-1}, len(c.sources))
 	for i := range l.Table.Len() {
 		if string(l.types.Bytes(i)) != "FILE" || l.Offsets.Null(i) {
 			continue
 		}
-		off, from := l.Offsets.Int(i), l.from(i)
-		if off <= end[from] {
-			doubtful[from] = true
+		off, src := l.Offsets.Int(i), l.from(i)
+		if off <= end[src] {
+			doubtful[src] = true
 		}
-		end[from] = max(end[from], off)
+		end[src] = max(end[src], off)
 	}
 	return doubtful, nil
 }
@@ -136,8 +136,8 @@ func (c *reader) replace(ctx context.Context, l *levelTable, k int, doubtful map
 		spans[i] = span{Off: l.Offsets.Int(i), Size: l.Sizes.Int(i)}
 		stored[spans[i]] = true
 	}
-	for from := range doubtful {
-		directory, err := c.zip(ctx, l, k, c.sources[from])
+	for src := range doubtful {
+		directory, err := c.zip(ctx, l, k, c.sources[src])
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (c *reader) replace(ctx context.Context, l *levelTable, k int, doubtful map
 		}
 		for i := range spans {
 			// A place outside the file stays, because it was never another sample's: reading it is an error.
-			if l.from(i) != from || !spans[i].In(0, directory.r.Size()) {
+			if l.from(i) != src || !spans[i].In(0, directory.r.Size()) {
 				continue
 			}
 			if spans[i], err = c.find(ctx, directory, l, k, i, stored); err != nil {
@@ -226,8 +226,8 @@ func (c *reader) Parents(ctx context.Context, k int) ([]int32, error) {
 	byFile := make([][]int32, len(c.sources)) // rows by source
 	byFile[0] = make([]int32, 0, up.Table.Len())
 	for i := range up.Table.Len() {
-		from := up.from(i)
-		byFile[from] = append(byFile[from], int32(i))
+		src := up.from(i)
+		byFile[src] = append(byFile[src], int32(i))
 	}
 	parents := make([]int32, level.Table.Len())
 	for i := range parents {

@@ -187,9 +187,9 @@ var person = []rules.Field{rules.May("name", rules.Text), rules.May("organizatio
 // people is the rule of providers and curators: objects with the members of the text of 2.0.0 and of tacotoolbox.
 func people(c rules.Checker, at string, v any) {
 	rules.List("", person...)(c, at, v)
-	all, _ := v.([]any)
-	for i := range all {
-		p, ok := all[i].(map[string]any)
+	list, _ := v.([]any)
+	for i := range list {
+		p, ok := list[i].(map[string]any)
 		if ok && rules.Empty(p["name"]) && rules.Empty(p["organization"]) {
 			c("%s[%d] has neither name nor organization: it must have one", at, i)
 		}

@@ -144,9 +144,9 @@ func (c *reader) compareTree(r *model.Report) {
 		if n != int64(rows[depth]) {
 			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, depth, rows[depth])
 		}
-		if there := tree.Hierarchy[strconv.Itoa(depth)]; len(there) > 0 && !model.SameFolders(folders, there) {
+		if declared := tree.Hierarchy[strconv.Itoa(depth)]; len(declared) > 0 && !model.SameFolders(folders, declared) {
 			r.Note("taco:pit_schema has %s at level %d, the first sample has %s", rules.Shown(folders), depth,
-				rules.Shown(there))
+				rules.Shown(declared))
 		}
 	}
 }

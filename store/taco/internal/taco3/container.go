@@ -90,9 +90,9 @@ func (c *reader) listed() error {
 
 // open reads the COLLECTION.json at a place, and makes the levels of taco:structure.
 func (c *reader) open(ctx context.Context, collection model.Place) error {
-	file, at, err := c.container.Locate(ctx, collection)
+	file, extent, err := c.container.Locate(ctx, collection)
 	if err == nil {
-		c.coll, err = readCollection(ctx, file, at)
+		c.coll, err = readCollection(ctx, file, extent)
 	}
 	if err != nil {
 		return err

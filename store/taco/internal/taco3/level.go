@@ -57,11 +57,11 @@ func (c *reader) readTable(ctx context.Context, l *levelTable) (*tables.Table, e
 		place.Span = c.index.spans[l.entry()]
 	}
 	// Locate keeps the file open, because the table is read when its columns are asked for.
-	file, at, err := c.container.Locate(ctx, place)
+	file, extent, err := c.container.Locate(ctx, place)
 	if err != nil {
 		return nil, err
 	}
-	return model.ReadTable(ctx, file, at, 0)
+	return model.ReadTable(ctx, file, extent, 0)
 }
 
 // columns reads the columns of places, and checks what other rows are found by.
@@ -145,13 +145,13 @@ func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, er
 	if err := c.read(ctx, level.depth); err != nil {
 		return nil, err
 	}
-	all := *item
+	unbounded := *item
 	// Without the bound: files over it must be found.
-	all.Most = math.MaxInt
-	sequence := &model.Sequence{Most: item.Most, Level: level.depth, Rows: c.rowsOf(level, &all)}
+	unbounded.Most = math.MaxInt
+	sequence := &model.Sequence{Most: item.Most, Level: level.depth, Rows: c.rowsOf(level, &unbounded)}
 	for sample, rows := range sequence.Rows {
 		for k, row := range rows {
-			if k >= item.Most || all.Number(level.ids[row]) != k {
+			if k >= item.Most || unbounded.Number(level.ids[row]) != k {
 				sequence.Rows[sample] = nil
 			}
 			rows[k] = level.base + row

@@ -412,12 +412,12 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 		if err != nil {
 			return err
 		}
-		at := place{chunk.Of.Level, chunk.Of.Row, chunk.Number}
-		if seen[at] {
+		key := place{chunk.Of.Level, chunk.Of.Row, chunk.Number}
+		if seen[key] {
 			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i),
 				"%q of %q exists twice", chunk.ID, c.chunks.roots.Str(i))
 		}
-		seen[at] = true
+		seen[key] = true
 	}
 	r.Rows += int64(c.chunks.len())
 	return c.chunks.tbl.Check(ctx)
