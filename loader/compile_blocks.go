@@ -39,7 +39,7 @@ func (d *dataset) blocks(e *Engine, one *shuffle.Dataset) *shuffle.Blocks {
 	if len(e.spec.Sources) == 0 {
 		filled := *wanted
 		filled.Rows, filled.Pool = rows, pool
-		d.filled = &filled
+		d.blockSpec = &filled
 	}
 	// Larger ones are the same order, and their products might not fit.
 	items := max(one.Len(), 1)

@@ -83,7 +83,7 @@ func (d *dataset) openCoverage(ctx context.Context, e *Engine) ([]uint32, error)
 	if d.rows, err = counts.Covered(ctx, &planned, n, d.rows.At); err != nil {
 		return nil, fault.WithFile(err, d.sampler.Coverage)
 	}
-	d.limited = limited{all: n, left: int64(len(d.rows))}
+	d.limited = limited{total: n, valid: int64(len(d.rows))}
 	return d.rows, nil
 }
 
@@ -94,15 +94,15 @@ func (d *dataset) limitGrid(ctx context.Context, one *shuffle.Dataset) error {
 		size := d.sizes.of(row)
 		return row, int(size.Height), int(size.Width)
 	})
-	d.limited.all += total
-	d.limited.left += int64(len(one.Sampler.Windows))
+	d.limited.total += total
+	d.limited.valid += int64(len(one.Sampler.Windows))
 	return fault.WithFile(err, d.sampler.Coverage)
 }
 
 // tellLimited logs how many windows, or rows, Sampler.MaxNoData leaves out. It is an error if none is left.
 func (d *dataset) tellLimited(e *Engine) error {
 	d.limited.by = nil // it is needed no more
-	what, total, left := "samples", d.limited.all, d.limited.left
+	what, total, left := "samples", d.limited.total, d.limited.valid
 	if d.kind.DropsWindows {
 		what = "windows"
 	}

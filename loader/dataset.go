@@ -65,7 +65,7 @@ type dataset struct {
 	remote    bool         // some of its files are not local
 	pool      int64        // decoded bytes of the samples of a pool of blocks; 0 without blocks
 	variance  float64      // of a batch of blocks: see batchVariance; 0 without blocks
-	filled    *spec.Blocks // Spec.Blocks with their defaults, of the only source
+	blockSpec *spec.Blocks // Spec.Blocks with their defaults, of the only source
 	together  int64        // samples that a chunk of its rasters holds at most; 0 where rasters are files
 	perWorker int64        // about how many bytes a worker holds after it has read the first sample; -1: unknown
 	sizes     assetSizes   // known only if the sampler needs them
@@ -100,8 +100,8 @@ type remarks struct {
 
 // limited counts the windows, or rows, that Sampler.MaxNoData leaves.
 type limited struct {
-	by        *rows.Weights // the counts of valid pixels, while the dataset is opened
-	all, left int64         // without MaxNoData and with it
+	by           *rows.Weights // the counts of valid pixels, while the dataset is opened
+	total, valid int64         // without MaxNoData and with it
 }
 
 // assetSizes holds the sizes of the assets in the first raster field: of all or of none.

@@ -195,10 +195,10 @@ type Pending struct {
 	order     int64          // of its first row in Engine.tiles
 	plan      tilePlan
 	run       *runAhead // nil unless its reads were announced
-	// drawing says that weights draw the samples of the ticket still, so that the queue keeps it; left, that the queue
-	// has it no more; undrawn, why weights gave no samples. The queue's mu guards all three.
-	drawing, left bool
-	undrawn       error
+	// drawing says that weights still draw the samples of the ticket, so that the queue keeps it; dequeued, that it has
+	// left the queue; undrawn, why weights gave no samples. The queue's mu guards all three.
+	drawing, dequeued bool
+	undrawn           error
 	// announced end what was said about the rasters that the ticket reads: to tables by Start, and to Engine.spans.
 	announced []func()
 	done      chan struct{}

@@ -133,7 +133,7 @@ func (q *queue) next() (taken *Pending) {
 func (q *queue) weighed(p *Pending, samples []int64, announced []func(), err error) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if p.left {
+	if p.dequeued {
 		return false
 	}
 	p.ticket.Samples, p.announced, p.undrawn, p.drawing = samples, announced, err, false

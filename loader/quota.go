@@ -32,7 +32,7 @@ func (s *queueShare) room(n, bound int64) bool {
 // their last one.
 func (s *queueShare) remove() {
 	p := s.first
-	s.first, p.next, p.left = p.next, nil, true
+	s.first, p.next, p.dequeued = p.next, nil, true
 	for ; s.of != nil && s.first == nil && s.turns.Len() == 0; s = s.of {
 		s.of.turns.Remove(s.place)
 		s.place = nil

@@ -55,8 +55,8 @@ func (r *remarks) add(field *Field, first *catalog.Asset, count catalog.StepCoun
 		r.of = make([][]string, len(remarkKinds))
 	}
 	for i, kind := range remarkKinds {
-		if said := kind.field(field, first, count); said != "" {
-			r.of[i] = append(r.of[i], said)
+		if remark := kind.field(field, first, count); remark != "" {
+			r.of[i] = append(r.of[i], remark)
 		}
 	}
 	if r.unplaced == nil {

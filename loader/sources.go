@@ -126,8 +126,8 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if err != nil {
 		return out, err
 	}
-	if set.filled != nil {
-		e.spec.Blocks = set.filled
+	if set.blockSpec != nil {
+		e.spec.Blocks = set.blockSpec
 	}
 	if src.Sampler != nil {
 		f := set.fill(*src.Sampler)

@@ -30,7 +30,7 @@ type blockSpans struct {
 	leave          func() // ends the membership in the budget
 
 	mu     sync.Mutex
-	held   int64 // bytes of the spans, charged to the budget
+	bytes  int64 // bytes of the spans, charged to the budget
 	due    int64 // bytes that are to be released
 	blocks map[shuffle.Block]*heldBlock
 	active map[shuffle.Block]int // tickets in work, by poolOf
@@ -42,7 +42,7 @@ type blockSpans struct {
 type heldBlock struct {
 	shuffle.Block
 	place *list.Element
-	known chan struct{} // closed once spans is set
+	ready chan struct{} // closed once spans is set
 	spans []*span       // none if there was no room for them
 	bytes int64         // of spans
 }
@@ -69,19 +69,19 @@ func (s *blockSpans) prepare(ctx context.Context, draw *shuffle.Draw) {
 	s.mu.Lock()
 	block, known := s.blocks[key]
 	if !known {
-		block = &heldBlock{Block: key, known: make(chan struct{})}
+		block = &heldBlock{Block: key, ready: make(chan struct{})}
 		s.blocks[key], block.place = block, s.used.PushBack(block)
 	}
 	s.used.MoveToBack(block.place)
 	s.mu.Unlock()
 	if known {
 		select {
-		case <-block.known:
+		case <-block.ready:
 		case <-ctx.Done():
 		}
 		return
 	}
-	defer close(block.known)
+	defer close(block.ready)
 	spans := s.find(ctx, key)
 	s.mu.Lock()
 	if ctx.Err() != nil { // the next one finds them
@@ -165,14 +165,14 @@ func (s *blockSpans) keep(block *heldBlock, spans []*span) {
 	}
 	for element := s.used.Front(); element != nil; {
 		old := element.Value.(*heldBlock)
-		if element = element.Next(); s.expired(old, block) || old.before(block) && s.held+bytes > s.bound {
+		if element = element.Next(); s.expired(old, block) || old.before(block) && s.bytes+bytes > s.bound {
 			s.drop(old)
 		}
 	}
-	if s.blocks[block.Block] != block || bytes == 0 || s.held+bytes > s.bound || !s.budget.TryAcquire(bytes) {
+	if s.blocks[block.Block] != block || bytes == 0 || s.bytes+bytes > s.bound || !s.budget.TryAcquire(bytes) {
 		return
 	}
-	s.held += bytes
+	s.bytes += bytes
 	block.spans, block.bytes = spans, bytes
 	for _, joined := range spans {
 		list := s.spans[joined.URI]
@@ -239,7 +239,7 @@ func (s *blockSpans) drop(block *heldBlock) {
 			delete(s.spans, joined.URI)
 		}
 	}
-	s.held -= block.bytes
+	s.bytes -= block.bytes
 	s.due += block.bytes
 	block.spans, block.bytes = nil, 0
 }

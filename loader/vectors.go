@@ -58,8 +58,8 @@ func (p *Pending) vectorTensors() (list []*vectorTensor) {
 	return list
 }
 
-// drawn returns the bytes of n windows of a tensor from one on. To describe a batch, it has none.
-func (p *Pending) drawn(t *vectorTensor, window, n int) []byte {
+// windowBytes returns the bytes of n windows of a tensor from one on. To describe a batch, it has none.
+func (p *Pending) windowBytes(t *vectorTensor, window, n int) []byte {
 	if p.buf == nil {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (p *Pending) clearShapes(t *vectorTensor, k int) {
 		clear(t.cuts[k*n:][:n])
 		return
 	}
-	clear(p.drawn(t, k*n, n))
+	clear(p.windowBytes(t, k*n, n))
 }
 
 // vectorsColumn returns the shapes of all fields: drawn into the memory of the batch, or cut to the windows.
@@ -140,7 +140,7 @@ type shapeWindow struct {
 	view  *dataset
 	asset catalog.Asset
 	win   shuffle.Box
-	drawn shuffle.Draw
+	draw  shuffle.Draw
 }
 
 // drawShapes draws the shapes of a field into all windows of row k. sizes are its tensors.
@@ -149,14 +149,14 @@ func (p *Pending) drawShapes(field *shapes.Field, sizes []*vectorTensor, windows
 		w := &windows[i]
 		lead, t := w.view.rasters[0], sizes[w.view.tensor]
 		window := k*t.sized.windows() + w.view.place
-		pic, err := field.Picture(p.ctx, w.drawn.Row, &w.asset, w.win, lead.H, lead.W, w.drawn.Transform)
+		pic, err := field.Picture(p.ctx, w.draw.Row, &w.asset, w.win, lead.H, lead.W, w.draw.Transform)
 		switch {
 		case err != nil:
 			return err
 		case field.Ragged():
 			t.cuts[window], err = pic.Cut(p.ctx, p.engine.options.MemoryBytes)
 		default:
-			err = pic.Draw(p.ctx, p.drawn(t, window, 1))
+			err = pic.Draw(p.ctx, p.windowBytes(t, window, 1))
 		}
 		if err != nil {
 			return rows.InField(field.Name, err)
@@ -176,7 +176,7 @@ func (p *Pending) vectorMembers(t *vectorTensor) (out []fieldTensor) {
 	lead := t.sized.rasters[0]
 	shape, axes := t.sized.viewShape(p.batch.Rows, t.sized.windows())
 	return []fieldTensor{{batch.Tensor{Name: t.name, DType: t.field.To, Axes: append(axes, "y", "x"),
-		Data: p.drawn(t, 0, p.batch.Rows*t.sized.windows()), Shape: append(shape, int64(lead.H), int64(lead.W))},
+		Data: p.windowBytes(t, 0, p.batch.Rows*t.sized.windows()), Shape: append(shape, int64(lead.H), int64(lead.W))},
 		"vector"}}
 }
 

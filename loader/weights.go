@@ -32,10 +32,10 @@ type weighed struct {
 	running sync.WaitGroup        // calls of use
 
 	// mu guards the fields below, and is not held while a file is opened, read or closed.
-	mu     sync.Mutex
-	open   []*openWeights // the last used one last
-	kept   int            // how many may stay open: none at rest, when cancelled tickets may still draw
-	closed bool
+	mu      sync.Mutex
+	open    []*openWeights // the last used one last
+	maxOpen int            // how many may stay open: none at rest, when cancelled tickets may still draw
+	closed  bool
 }
 
 // openWeights is an open file of weights.
@@ -146,7 +146,7 @@ func (w *weighed) get(ctx context.Context, e *Engine, asked *steps.Weights) (*op
 	w.mu.Lock()
 	w.open = append(w.open, opened)
 	var oldest *openWeights
-	if len(w.open) > w.kept {
+	if len(w.open) > w.maxOpen {
 		oldest = w.open[0]
 		w.open = slices.Delete(w.open, 0, 1)
 	}
@@ -230,7 +230,7 @@ func (w *weighed) close() {
 // wake lets the files of tickets that come stay open.
 func (w *weighed) wake() {
 	w.mu.Lock()
-	w.kept = maxOpenWeights
+	w.maxOpen = maxOpenWeights
 	w.mu.Unlock()
 }
 
@@ -238,7 +238,7 @@ func (w *weighed) wake() {
 func (w *weighed) rest() {
 	w.mu.Lock()
 	open := w.open
-	w.open, w.kept = nil, 0
+	w.open, w.maxOpen = nil, 0
 	w.mu.Unlock()
 	for _, o := range open {
 		w.release(o)

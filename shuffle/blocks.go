@@ -53,8 +53,8 @@ func (b *Blocks) of(seed, epoch uint64, n int64, shuffle bool) blockOrder {
 	return o
 }
 
-// whole returns the whole place of a place.
-func (o *blockOrder) whole(place int64) int64 {
+// wholePlace returns the whole place of a place.
+func (o *blockOrder) wholePlace(place int64) int64 {
 	if place >= o.gap {
 		place += o.lacks
 	}
@@ -81,7 +81,7 @@ func (o *blockOrder) first(lane int64) int64 {
 // start returns the whole place where the first pool of a lane starts: at a block, which may begin in the lane
 // before it.
 func (o *blockOrder) start(lane int64) int64 {
-	whole := o.whole(o.first(lane))
+	whole := o.wholePlace(o.first(lane))
 	return whole - whole%o.Samples
 }
 
@@ -92,7 +92,7 @@ func (o *blockOrder) pool(place int64) (lane, pool int64) {
 	if lane = place / (each + 1); lane >= longer {
 		lane = longer + (place-longer*(each+1))/each
 	}
-	return lane, (o.whole(place) - o.start(lane)) / o.PoolLen()
+	return lane, (o.wholePlace(place) - o.start(lane)) / o.PoolLen()
 }
 
 // at returns the sample at position p of an epoch of n samples.
@@ -104,12 +104,12 @@ func (b *Blocks) at(seed, epoch uint64, n, p int64, shuffle bool) int64 {
 	place := first + p/lanes
 	if shuffle {
 		start := o.start(lane)
-		pool := (o.whole(place) - start) / b.PoolLen()
+		pool := (o.wholePlace(place) - start) / b.PoolLen()
 		first = max(o.place(start+pool*b.PoolLen()), first)
 		end = min(o.place(start+(pool+1)*b.PoolLen()), end)
 		shuffled := permutation(splitmix.Hash(seed, domainPool, epoch, uint64(pool*lanes+lane)), end-first)
 		place = first + shuffled.At(place-first)
 	}
-	whole := o.whole(place)
+	whole := o.wholePlace(place)
 	return o.order.At(whole/b.Samples)*b.Samples + whole%b.Samples
 }

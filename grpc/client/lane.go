@@ -27,14 +27,14 @@ type serverLane struct {
 	place  place
 	unsent chan struct{} // has one element when a request is not sent
 
-	up       bool // requests may be added
-	gone     bool // its server is not among those of the names any more
-	requests []*ticketRequest
-	sent     int       // of requests, from the first on, on this connection
-	heard    time.Time // when the server last said something, or had nothing to say
-	err      error     // of its last failure, with its name; nil after an answer
-	begun    time.Time // when the connection was begun, if it is there
-	rests    bool      // after a failure, and before the next connection
+	up        bool // requests may be added
+	isRemoved bool // its server is not among those of the names any more
+	requests  []*ticketRequest
+	sent      int       // of requests, from the first on, on this connection
+	heard     time.Time // when the server last said something, or had nothing to say
+	err       error     // of its last failure, with its name; nil after an answer
+	start     time.Time // when the connection was begun, if it is there
+	rests     bool      // after a failure, and before the next connection
 }
 
 // hopes reports whether the lane may give something: it has not failed since its last answer, the connection after
@@ -46,7 +46,7 @@ func (l *serverLane) hopes(end time.Time) bool {
 	case l.rests:
 		return !final(l.err) && time.Now().Before(end)
 	}
-	return l.begun.Before(end)
+	return l.start.Before(end)
 }
 
 // add has the lane ask for a request. It needs the session's lock.
@@ -69,7 +69,7 @@ func (l *serverLane) work() {
 	for again := l.place.handle == ""; ; again = true {
 		begun := time.Now()
 		s.mu.Lock()
-		l.begun, l.rests = begun, false
+		l.start, l.rests = begun, false
 		s.mu.Unlock()
 		var got bool
 		// Data from the server is decoded in it, so a panic is a fault of the server.
@@ -325,7 +325,7 @@ func (l *serverLane) fault(f *chaskiv1.Fault, want *ticketRequest) error {
 		return err
 	case wire.OfServer(f):
 		var again bool
-		if again, err = l.s.refused(l, want, l.peer.failed(err)); again {
+		if again, err = l.s.noteRefusal(l, want, l.peer.failed(err)); again {
 			return err
 		}
 	default:

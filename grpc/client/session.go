@@ -109,7 +109,7 @@ func (s *session) meet() {
 	}
 	peers, joined := s.run.client.enter(known)
 	for _, l := range s.lanes {
-		l.gone = !slices.Contains(peers, l.peer)
+		l.isRemoved = !slices.Contains(peers, l.peer)
 	}
 	for _, server := range joined {
 		place := s.run.places[server]
@@ -322,9 +322,9 @@ func (s *session) answer(l *serverLane, b *batch.Batch, err error) {
 	}
 }
 
-// refused takes the fault of a server in place of a batch, and reports whether the request is asked again: of another
-// server or, if waiting may help, of the same. Otherwise it returns what all servers said.
-func (s *session) refused(l *serverLane, r *ticketRequest, err error) (again bool, _ error) {
+// noteRefusal takes the fault of a server in place of a batch. It reports whether the request is asked again: of
+// another server or, if waiting may help, of the same. Otherwise it returns what all servers said.
+func (s *session) noteRefusal(l *serverLane, r *ticketRequest, err error) (again bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.refusals == nil {
@@ -378,7 +378,7 @@ func (s *session) broken(l *serverLane, failures int, err error) (ended bool) {
 		s.fail(l.err)
 		return true
 	}
-	if l.gone {
+	if l.isRemoved {
 		s.lanes = slices.DeleteFunc(s.lanes, func(other *serverLane) bool { return other == l })
 		return true
 	}

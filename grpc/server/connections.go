@@ -18,7 +18,7 @@ type connection struct {
 	raw      net.Conn     // what Close of gRPC closes in the end
 	place    *accept.Conn // nil if the listener is not ours
 	hasPass  atomic.Bool  // a call was let in
-	refused  atomic.Int64 // calls, until one was let in
+	refusals atomic.Int64 // calls, until one was let in
 }
 
 // maxRefused is how many calls of a connection may have no valid token before the first one that has: a client whose
@@ -37,7 +37,7 @@ func (c *connection) letIn() {
 
 // refuse says that a call without a valid token came. It closes the connection after maxRefused of them. c may be nil.
 func (c *connection) refuse() {
-	if c != nil && !c.hasPass.Load() && c.refused.Add(1) == maxRefused {
+	if c != nil && !c.hasPass.Load() && c.refusals.Add(1) == maxRefused {
 		go c.close() // with TLS it may wait
 	}
 }

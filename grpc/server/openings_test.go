@@ -158,7 +158,7 @@ func TestOpeningsAreBounded(t *testing.T) {
 	}
 	until(t, "no opening is left", func() bool {
 		n, waiting := e.openings.users()
-		return n == 0 && waiting == 0 && len(e.openings.remote.taken) == 0
+		return n == 0 && waiting == 0 && len(e.openings.remote.slots) == 0
 	})
 }
 

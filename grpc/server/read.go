@@ -44,7 +44,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		return failed(err)
 	}
 	watch := newWatch(g.Context(), g, &s.options, func() bool {
-		return s.reads.wanted() || s.options.Loader.Budget.Waiting() > 0
+		return s.reads.hasWaiting() || s.options.Loader.Budget.Waiting() > 0
 	})
 	watch.sent = s.sentTo(g.Context())
 	return watch.run(&s.answering, func() error { return s.answer(watch, leases, r.GetAttach(), batchOf(array)) })

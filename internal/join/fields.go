@@ -81,8 +81,8 @@ type Fields struct {
 	incomplete []bool // for each leading file
 }
 
-// others yields the fields that have files, but for the leading one.
-func (p *Fields) others() iter.Seq2[int, *Field] {
+// followers yields the fields that have files, but for the leading one.
+func (p *Fields) followers() iter.Seq2[int, *Field] {
 	return func(yield func(int, *Field) bool) {
 		for i, f := range p.All {
 			if f != nil && i != p.Lead && !yield(i, f) {
@@ -99,7 +99,7 @@ func (p *Fields) Join() {
 	lead := p.All[p.Lead]
 	p.Samples = num.Range[int32](0, len(lead.Keys))
 	lacks := make([]bool, len(lead.Keys))
-	for _, f := range p.others() {
+	for _, f := range p.followers() {
 		f.Of = make([]int32, len(lead.Keys))
 		for k, key := range lead.Keys {
 			f.Of[k] = f.find(key)
@@ -113,7 +113,7 @@ func (p *Fields) Join() {
 	p.Samples = slices.DeleteFunc(p.Samples, func(k int32) bool {
 		// A file that is also the file of its own sample is a sample: a scene of one date that others refer to.
 		isOwn := false
-		for _, f := range p.others() {
+		for _, f := range p.followers() {
 			isOwn = isOwn || f.Names != nil && !f.Beside && f.row(k) == lead.Rows[k]
 		}
 		return lacks[k] && owned[lead.Rows[k]] && !isOwn
@@ -123,7 +123,7 @@ func (p *Fields) Join() {
 // owned returns the rows of the files that samples have beside their leading files, and the rows of these samples.
 func (p *Fields) owned() (files, samples map[int64]bool) {
 	files, samples = map[int64]bool{}, map[int64]bool{}
-	for _, f := range p.others() {
+	for _, f := range p.followers() {
 		for _, k := range p.Samples {
 			lead := p.All[p.Lead].Rows[k]
 			if row := f.row(k); !f.Beside && row >= 0 && row != lead {
@@ -139,7 +139,7 @@ func (p *Fields) Count() {
 	lead, used := p.All[p.Lead], make([][]bool, len(p.All))
 	p.incomplete = make([]bool, len(lead.Keys))
 	further := false // files of no sample
-	for i, f := range p.others() {
+	for i, f := range p.followers() {
 		used[i] = make([]bool, len(f.Keys))
 		for _, k := range p.Samples {
 			if number := f.Of[k]; number >= 0 {
@@ -170,7 +170,7 @@ func (p *Fields) Drop() {
 func (p *Fields) countFurther(used [][]bool) {
 	owned, samples := p.owned()
 	seen := map[string]bool{}
-	for i, f := range p.others() {
+	for i, f := range p.followers() {
 		for number := 0; number < len(f.Keys) && !f.Beside; number++ {
 			key, row := f.Keys[number], f.Rows[number]
 			if used[i][number] || owned[row] || samples[row] {
@@ -184,7 +184,7 @@ func (p *Fields) countFurther(used [][]bool) {
 				continue
 			}
 			p.note(p.Lead, key, p.Lead)
-			for j, other := range p.others() {
+			for j, other := range p.followers() {
 				if number := other.find(key); number >= 0 {
 					used[j][number] = true
 				} else if !other.Optional {

@@ -31,14 +31,14 @@ const spanBlocks = 64
 
 // Meter counts what the structures of one file have cost. It is safe for concurrent use.
 type Meter struct {
-	mu     sync.Mutex
-	work   int64            // bytes that may still be looked at
-	memory int64            // bytes that may still be made
-	found  map[int64]uint64 // blocks that hold anything but zeros
+	mu      sync.Mutex
+	work    int64            // bytes that may still be looked at
+	memory  int64            // bytes that may still be made
+	nonzero map[int64]uint64 // blocks that hold anything but zeros
 }
 
 // New returns a meter of a file before it is read.
-func New() *Meter { return &Meter{work: spareWork, memory: spareMemory, found: map[int64]uint64{}} }
+func New() *Meter { return &Meter{work: spareWork, memory: spareMemory, nonzero: map[int64]uint64{}} }
 
 // Found says that b stands at an offset of the file.
 func (m *Meter) Found(off int64, b []byte) {
@@ -49,8 +49,8 @@ func (m *Meter) Found(off int64, b []byte) {
 		part := b[:min(int64(len(b)), (number+1)*blockBytes-off)]
 		off, b = off+int64(len(part)), b[len(part):]
 		span, bit := number/spanBlocks, uint64(1)<<(number%spanBlocks)
-		if m.found[span]&bit == 0 && slices.ContainsFunc(part, func(c byte) bool { return c != 0 }) {
-			m.found[span] |= bit
+		if m.nonzero[span]&bit == 0 && slices.ContainsFunc(part, func(c byte) bool { return c != 0 }) {
+			m.nonzero[span] |= bit
 			m.work += workOfByte * blockBytes
 			m.memory += memoryOfByte * blockBytes
 		}

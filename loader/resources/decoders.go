@@ -44,14 +44,14 @@ func (d *Decoders) Begin(client any) {
 		return
 	}
 	d.mu.Lock()
-	of := d.clients[client]
-	if of == nil {
-		of = &clientDecoders{places: make(chan struct{}, d.most)}
-		d.clients[client] = of
+	entry := d.clients[client]
+	if entry == nil {
+		entry = &clientDecoders{places: make(chan struct{}, d.most)}
+		d.clients[client] = entry
 	}
-	of.users++
+	entry.users++
 	d.mu.Unlock()
-	of.places <- struct{}{}
+	entry.places <- struct{}{}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.count(1)
@@ -73,9 +73,9 @@ func (d *Decoders) End(client any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.count(-1)
-	of := d.clients[client]
-	<-of.places
-	if of.users--; of.users == 0 && len(d.clients) > keptClients {
+	entry := d.clients[client]
+	<-entry.places
+	if entry.users--; entry.users == 0 && len(d.clients) > keptClients {
 		delete(d.clients, client)
 	}
 }

@@ -88,8 +88,8 @@ const stripRows = 512
 type windowBlender struct {
 	o            *Options
 	emit         func(y, rows int, strip []byte) error
-	first, held  int       // the rows [first, first+held) of the image are held
-	sum, weight  []float32 // (bands, held, width) and (held, width)
+	first, count int       // the rows [first, first+count) of the image are held
+	sum, weight  []float32 // (bands, count, width) and (count, width)
 	window       []float32 // that put adds
 	down, across []float32 // weights along the sides of a window
 	strip        []byte    // that was emitted
@@ -97,20 +97,21 @@ type windowBlender struct {
 
 // newBlender returns an empty image for options that check accepts.
 func newBlender(o *Options, emit func(y, rows int, strip []byte) error) *windowBlender {
-	grid, held := &o.Grid, o.held()
+	grid, held := &o.Grid, o.heldRows()
 	return &windowBlender{
-		o: o, emit: emit, held: held, sum: make([]float32, o.Bands*held*o.Width), weight: make([]float32, held*o.Width),
+		o: o, emit: emit, count: held,
+		sum: make([]float32, o.Bands*held*o.Width), weight: make([]float32, held*o.Width),
 		window: make([]float32, o.Bands*grid.H*grid.W), down: ramp(grid.H, o.Blend), across: ramp(grid.W, o.Blend),
 	}
 }
 
-// held returns how many rows are held: as many as a window has that begins in the last row of a strip.
-func (o *Options) held() int { return min(o.Height, stripRows+o.Grid.H) }
+// heldRows returns how many rows are held: as many as a window has that begins in the last row of a strip.
+func (o *Options) heldRows() int { return min(o.Height, stripRows+o.Grid.H) }
 
 // put adds the window whose upper left pixel lies at a row and a column of the image, as far as it lies in the image.
 // It emits the strips above it, which no later window may reach.
 func (b *windowBlender) put(row, column int) error {
-	grid, plane := &b.o.Grid, b.held*b.o.Width
+	grid, plane := &b.o.Grid, b.count*b.o.Width
 	y0, y1 := max(0, -row), min(grid.H, b.o.Height-row)
 	x0, x1 := max(0, -column), min(grid.W, b.o.Width-column)
 	if x0 >= x1 || y0 >= y1 {
@@ -149,7 +150,7 @@ func (b *windowBlender) end() error {
 
 // flush emits the first rows that are held, and makes room for as many.
 func (b *windowBlender) flush(rows int) error {
-	n, plane := rows*b.o.Width, b.held*b.o.Width
+	n, plane := rows*b.o.Width, b.count*b.o.Width
 	if err := b.emit(b.first, rows, b.values(n)); err != nil {
 		return err
 	}
@@ -256,7 +257,7 @@ func (o *Options) check() error {
 	}
 	if need := o.bytes(); need > float64(o.MaxBytes) {
 		return fault.New(fault.Limit, "image", "%d bands of %d columns, of which %d rows are held, need %.0f bytes of "+
-			"memory: max_bytes is %d", o.Bands, o.Width, o.held(), need, o.MaxBytes)
+			"memory: max_bytes is %d", o.Bands, o.Width, o.heldRows(), need, o.MaxBytes)
 	}
 	return nil
 }
@@ -270,7 +271,7 @@ func (o *Options) bytes() float64 {
 	if o.Overviews {
 		strips += 2
 	}
-	return 4*(bands+1)*width*float64(o.held()) + 4*bands*width*stripRows*strips +
+	return 4*(bands+1)*width*float64(o.heldRows()) + 4*bands*width*stripRows*strips +
 		4*bands*float64(o.Grid.H)*float64(o.Grid.W)
 }
 

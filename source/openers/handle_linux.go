@@ -21,8 +21,8 @@ type handle struct {
 // closed is no file descriptor.
 const closed = -1
 
-// again makes a system call until no signal interrupts it.
-func again(call func() error) error {
+// retry makes a system call until no signal interrupts it.
+func retry(call func() error) error {
 	for {
 		if err := call(); err != syscall.EINTR {
 			return err
@@ -33,7 +33,7 @@ func again(call func() error) error {
 // openHandle opens a file for reading, without waiting for the writer of a named pipe.
 func openHandle(path string) (*handle, error) {
 	var fd int
-	err := again(func() (err error) {
+	err := retry(func() (err error) {
 		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 		return err
 	})
@@ -45,7 +45,7 @@ func openHandle(path string) (*handle, error) {
 
 func (h *handle) stat() (state, error) {
 	var st syscall.Stat_t
-	if err := again(func() error { return syscall.Fstat(h.fd, &st) }); err != nil {
+	if err := retry(func() error { return syscall.Fstat(h.fd, &st) }); err != nil {
 		return state{}, &fs.PathError{Op: "stat", Path: h.path, Err: err}
 	}
 	return stateOf(&st), nil
@@ -112,7 +112,7 @@ func stateOfFile(f *os.File) (state, error) {
 // stateNow returns the state of the file that a path names.
 func stateNow(path string) (state, error) {
 	var st syscall.Stat_t
-	err := again(func() error { return syscall.Stat(path, &st) })
+	err := retry(func() error { return syscall.Stat(path, &st) })
 	return stateOf(&st), err
 }
 

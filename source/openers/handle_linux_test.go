@@ -54,7 +54,7 @@ func TestShortReads(t *testing.T) {
 // TestAgain: only an interrupted call is made again.
 func TestAgain(t *testing.T) {
 	calls := 0
-	if err := again(func() error {
+	if err := retry(func() error {
 		if calls++; calls < 3 {
 			return syscall.EINTR
 		}

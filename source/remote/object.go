@@ -172,7 +172,7 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 		return fault.WithFile(fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the object's %d",
 			len(p), size), r.x.uri)
 	}
-	if spans := source.SpansOf(ctx); spans != nil && spans.Read(ctx, r.x.uri, p, off, r.whole) {
+	if spans := source.SpansOf(ctx); spans != nil && spans.Read(ctx, r.x.uri, p, off, r.readSpan) {
 		return nil
 	}
 	block := int64(r.o.options.Block)
@@ -197,8 +197,8 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// whole reads a span, which may lie elsewhere than the object.
-func (r *reader) whole(ctx context.Context, p []byte, off int64) error {
+// readSpan reads a span, which may lie elsewhere than the object.
+func (r *reader) readSpan(ctx context.Context, p []byte, off int64) error {
 	if !source.Fits(off, int64(len(p)), r.x.size) {
 		return fault.At(fault.Corrupt, "byte range", off, "%d bytes reach past the object's %d", len(p), r.x.size)
 	}

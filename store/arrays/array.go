@@ -175,8 +175,8 @@ func (a *Array) maxStored() int64 {
 	return 2*int64(largest) + 64<<10
 }
 
-// known returns where a chunk is, as far as that takes no request once Chunks.Prepare was called.
-func (a *Array) known(at []int64) (place chunk.Stored, exact bool) {
+// locate returns where a chunk is, as far as that takes no request once Chunks.Prepare was called.
+func (a *Array) locate(at []int64) (place chunk.Stored, exact bool) {
 	if a.Shards != nil {
 		return chunk.Stored{URI: a.objects.Object(at), Object: true}, false
 	}

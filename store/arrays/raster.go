@@ -197,7 +197,7 @@ func (s *Raster) at(of chunk.ChunkID) (*Array, []int64) {
 // Known implements chunk.Array.
 func (s *Raster) Known(of chunk.ChunkID) (at chunk.Stored, exact bool) {
 	array, coordinates := s.at(of)
-	return array.known(coordinates)
+	return array.locate(coordinates)
 }
 
 // Find implements chunk.Array.

@@ -19,9 +19,9 @@ func init() {
 
 // frames decodes frames of one output.
 type frames struct {
-	d     *openzl.Decoder
-	left  []byte // the blocks of pfor that Read reads next
-	width int    // of their numbers
+	d      *openzl.Decoder
+	blocks []byte // the blocks of pfor that Read reads next
+	width  int    // of their numbers
 }
 
 // Decompress implements chunk.Decompressor.
@@ -45,13 +45,13 @@ func (f *frames) Open(frame []byte, count, width int) (row int, ok bool) {
 		planes != 1 || row == 0 || count%row != 0 {
 		return 0, false
 	}
-	f.left, f.width = lone.Stored, width
+	f.blocks, f.width = lone.Stored, width
 	return row, true
 }
 
 // Read implements chunk.Residuals.
 func (f *frames) Read(dst []byte) (ok bool) {
-	f.left, ok = kernel.PforSome(dst, f.left, f.width)
+	f.blocks, ok = kernel.PforSome(dst, f.blocks, f.width)
 	return ok
 }
 
@@ -60,7 +60,7 @@ func (f *frames) Read(dst []byte) (ok bool) {
 const someBlocks = 8
 
 // Done implements chunk.Residuals.
-func (f *frames) Done() bool { return len(f.left) == 0 }
+func (f *frames) Done() bool { return len(f.blocks) == 0 }
 
 // first decodes the rows of a frame of a Recoder that are needed. It reports false if it is another frame, or damaged.
 func (f *frames) first(dst, frame []byte, t *chunk.Tile) bool {

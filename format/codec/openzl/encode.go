@@ -110,10 +110,10 @@ func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 	o.Level = cmp.Or(o.Level, DefaultLevel)
 	encoder := &Encoder{opt: o, loops: kernel.PivcoHere(), exceptionCost: kernel.ExceptionCost}
 	if graph == "fast" {
-		graph, encoder.w.left, encoder.exceptionCost = fastGraph, sumContent, kernel.FastExceptionCost
+		graph, encoder.w.omitted, encoder.exceptionCost = fastGraph, sumContent, kernel.FastExceptionCost
 	}
 	if o.Bare {
-		encoder.w.left = sumContent | sumStored
+		encoder.w.omitted = sumContent | sumStored
 	}
 	if encoder.auto = graph == "auto" || graph == "best"; encoder.auto {
 		if graph == "best" && o.MaxCost == 0 {

@@ -36,10 +36,10 @@ type written struct {
 // frameWriter collects the graph of a frame with one numeric output and one chunk. Nodes are added from the
 // output on: each comes after the node that takes its stream.
 type frameWriter struct {
-	nodes  []writtenNode
-	head   []byte // holds the headers of all nodes
-	newest uint32 // format version that the nodes need; 0 for writeVersion
-	left   byte   // the checksums that frames leave out: sumContent, sumStored
+	nodes   []writtenNode
+	head    []byte // holds the headers of all nodes
+	newest  uint32 // format version that the nodes need; 0 for writeVersion
+	omitted byte   // the checksums that frames leave out: sumContent, sumStored
 }
 
 // Checksums of a frame, as flags of its header.
@@ -81,7 +81,7 @@ func (w *frameWriter) varintHeader(v uint64) []byte {
 func (w *frameWriter) appendTo(dst, content []byte) []byte {
 	frame := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, magicBase+max(w.newest, writeVersion))
-	sums := (sumContent | sumStored) &^ w.left
+	sums := (sumContent | sumStored) &^ w.omitted
 	dst = append(dst, sums, 1|2<<4) // one output, numeric
 	dst = binary.AppendUvarint(dst, uint64(len(content))+1)
 	if sums&sumStored != 0 {

@@ -35,7 +35,7 @@ const (
 type marker struct {
 	opener source.Opener
 	files  Files
-	known  *lru.Cache[string, uint64]
+	cache  *lru.Cache[string, uint64]
 }
 
 func newMarker(w *Work) *marker {
@@ -100,12 +100,12 @@ func (m *marker) changed(ctx context.Context, s Share, said []byte) error {
 
 // file returns the mark of a file. One that cannot be looked at has a mark, too, since commands may count it as bad.
 func (m *marker) file(ctx context.Context, name string) (uint64, error) {
-	if mark, ok := m.known.Get(name); ok {
+	if mark, ok := m.cache.Get(name); ok {
 		return mark, nil
 	}
 	mark, err := m.look(ctx, name)
 	if err == nil {
-		m.known.Add(name, mark, int64(len(name))+markBytes)
+		m.cache.Add(name, mark, int64(len(name))+markBytes)
 	}
 	return mark, err
 }

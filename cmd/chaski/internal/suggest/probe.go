@@ -51,9 +51,9 @@ type array struct {
 
 // prober reads headers, and keeps them.
 type prober struct {
-	ctx  context.Context
-	root string
-	kept map[string]*head
+	ctx   context.Context
+	root  string
+	heads map[string]*head
 	// values is how many values of tables are kept.
 	values int
 	paths  map[string]*file
@@ -64,13 +64,13 @@ func (p *prober) name(rel string) string { return filepath.Join(p.root, filepath
 
 // header returns the header of a file.
 func (p *prober) header(rel string) *head {
-	if h, ok := p.kept[rel]; ok {
+	if h, ok := p.heads[rel]; ok {
 		return h
 	}
 	h := &head{format: magic.Named(rel)}
-	p.kept[rel] = h
+	p.heads[rel] = h
 	switch {
-	case len(p.kept) > maxHeads:
+	case len(p.heads) > maxHeads:
 	case h.format == magic.NPZ:
 		h.wrong = h.npz(p.name(rel))
 	case h.format == magic.NPY:

@@ -89,19 +89,19 @@ func (f *Found) String() string {
 // search looks at the files of a folder.
 type search struct {
 	prober
-	list   []string
-	index  []string // files that tables may name
-	all    map[string]bool
-	groups []*group // of images
-	others []*group // of labels and other texts
-	tables []*table
-	doubts []string
-	large  []string // files that are too large to look at
+	list       []string
+	index      []string // files that tables may name
+	all        map[string]bool
+	groups     []*group // of images
+	textGroups []*group // of labels and other texts
+	tables     []*table
+	doubts     []string
+	large      []string // files that are too large to look at
 }
 
 // Suggest looks at a local folder.
 func Suggest(ctx context.Context, root string, o loader.Options) (*Found, error) {
-	s := &search{all: map[string]bool{}, prober: prober{ctx: ctx, root: root, kept: map[string]*head{},
+	s := &search{all: map[string]bool{}, prober: prober{ctx: ctx, root: root, heads: map[string]*head{},
 		paths: map[string]*file{}, o: o}}
 	if err := s.walk(); err != nil {
 		return nil, console.FileError(root, err)
@@ -250,7 +250,7 @@ func (s *search) part() {
 		return out
 	}
 	// Labels lie in the folders of images: all files together tell which folders differ by a name.
-	s.others = slices.DeleteFunc(groups(append(slices.Clone(pixels), texts...)), func(g *group) bool {
+	s.textGroups = slices.DeleteFunc(groups(append(slices.Clone(pixels), texts...)), func(g *group) bool {
 		class := magic.Named(g.files[0].path).Class
 		return class.Pixels() || class == magic.Store
 	})
@@ -360,7 +360,7 @@ func (r *reading) useTable(t *table) {
 
 // labels adds files of labels: one for each image, or of all images.
 func (s *search) labels(r *reading) {
-	for _, g := range s.others {
+	for _, g := range s.textGroups {
 		share := join(r.lead, g)
 		if len(g.files) < 2 || share < .2 || r.source != "" {
 			continue

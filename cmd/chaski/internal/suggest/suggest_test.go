@@ -85,18 +85,18 @@ func TestBeginningOfJSON(t *testing.T) {
 		`{"a": {"b": [{}, [], "c"]}, "d": 1e3}`, `[1, `, `{"a" 1}`, `{"a": ]}`, ``} {
 		var want any
 		wantErr := json.Unmarshal([]byte(text), &want)
-		begun := beginning{Decoder: json.NewDecoder(strings.NewReader(text)), left: 100}
+		begun := beginning{Decoder: json.NewDecoder(strings.NewReader(text)), quota: 100}
 		got, err := begun.value(0)
 		if (err != nil) != (wantErr != nil) || err == nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %v, %v, not %v, %v", text, got, err, want, wantErr)
 		}
 	}
-	begun := beginning{Decoder: json.NewDecoder(strings.NewReader(`{"a": [1, 2, 3], "b": 4}`)), left: 4}
+	begun := beginning{Decoder: json.NewDecoder(strings.NewReader(`{"a": [1, 2, 3], "b": 4}`)), quota: 4}
 	got, err := begun.value(0)
 	if want := any(map[string]any{"a": []any{1., 2.}}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("the first values are %v, %v, not %v", got, err, want)
 	}
-	deep := beginning{Decoder: json.NewDecoder(strings.NewReader(strings.Repeat("[", 2*maxDepth))), left: 100}
+	deep := beginning{Decoder: json.NewDecoder(strings.NewReader(strings.Repeat("[", 2*maxDepth))), quota: 100}
 	if _, err := deep.value(0); fault.KindOf(err) != fault.Limit {
 		t.Errorf("lists that nest too deep: %v", err)
 	}

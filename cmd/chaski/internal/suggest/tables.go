@@ -87,7 +87,7 @@ func (p *prober) readTable(rel string) []*table {
 			return nil
 		}
 		defer file.Close()
-		begun := beginning{Decoder: json.NewDecoder(file), left: min(maxJSONValues, p.room(1))}
+		begun := beginning{Decoder: json.NewDecoder(file), quota: min(maxJSONValues, p.room(1))}
 		value, err := begun.value(0)
 		if _, after := begun.Token(); err != nil || after != io.EOF {
 			return nil
@@ -133,14 +133,14 @@ func (p *prober) room(columns int) int { return max(maxValuesKept-p.values, 0) /
 // beginning reads the first values of JSON.
 type beginning struct {
 	*json.Decoder
-	left int // values that are kept
+	quota int // values that are kept
 }
 
 // value returns the next value as json.Unmarshal has it, without the members and elements that come when enough are
 // kept, and with the beginnings of texts.
 func (b *beginning) value(depth int) (any, error) {
 	token, err := b.Token()
-	b.left--
+	b.quota--
 	switch v := token.(type) {
 	case string:
 		return short(v), nil
@@ -149,7 +149,7 @@ func (b *beginning) value(depth int) (any, error) {
 			return nil, fault.New(fault.Limit, "JSON", "values nest over %d deep", maxDepth)
 		}
 		next := func(keep func(any)) error {
-			enough := b.left <= 0
+			enough := b.quota <= 0
 			value, err := b.value(depth + 1)
 			if err == nil && !enough {
 				keep(value)
