@@ -60,6 +60,14 @@ func (t *Datatype) Number() *Datatype {
 	return nil
 }
 
+// List returns the type of the numbers of lists of any length; nil if the elements are something else.
+func (t *Datatype) List() *Datatype {
+	if t.Class != Varying || t.Text {
+		return nil
+	}
+	return t.Base.Number()
+}
+
 // datatype reads a datatype.
 func (w *walk) datatype(b *block, depth int) (*Datatype, error) {
 	if depth > maxDepth {

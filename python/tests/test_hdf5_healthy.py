@@ -157,3 +157,30 @@ def test_a_variable_may_have_the_name_of_a_dimension(tmp_path, binary) -> None:
         with chaski.load(f"{tmp_path}/a.nc::{path}", batch_size=3, shuffle=False) as loader:
             (batch,) = loader
         assert np.array_equal(batch["image"], values)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "<i4", ">i2", "u8", "<f4", ">f8"])
+@pytest.mark.parametrize("how", [{}, {"chunks": (4,), "compression": "gzip"}])
+def test_lists_of_any_length(tmp_path: Path, dtype: str, how: dict[str, Any]) -> None:
+    rows, draw = 7, np.random.default_rng(1)
+    want: list[list[float]] = [[] for _ in range(rows)]  # h5py reads ">i2" as if it were "<i2"
+    numbers = draw.integers(0, 100, (rows, 2)).astype(dtype)
+    with write(tmp_path / "a.h5", rows) as f:
+        tags = f.create_dataset("tags", (rows,), dtype=h5py.vlen_dtype(np.dtype(dtype)), **how)
+        pairs = f.create_dataset("pairs", (rows,), dtype=h5py.vlen_dtype(np.dtype(dtype)), **how)
+        for row in range(rows):
+            if row != 3:  # was never written, so it is empty
+                want[row] = draw.integers(0, 100, row).astype(dtype).tolist()
+                tags[row] = np.array(want[row], dtype)
+            pairs[row] = numbers[row]
+    assert np.array_equal(column(tmp_path / "a.h5", "pairs", "number", rows), numbers)
+    fields = {"image": "image", "tags": chaski.Field(column="tags", kind="class")}
+    options: dict[str, Any] = {"batch_size": rows, "shuffle": False}
+    options["rows"] = chaski.Rows(dims="n y x")
+    with chaski.load(tmp_path / "a.h5", fields=fields, **options) as loader:
+        (batch,) = loader
+        classes = [float(name) for name in loader.classes["tags"]]
+    got = [[classes[k] for k in np.flatnonzero(row)] for row in batch["tags"]]
+    assert [sorted(row) for row in got] == [sorted({*row}) for row in want]
+    with pytest.raises(chaski.Error, match="a list of 0 numbers, and others have 1"):
+        column(tmp_path / "a.h5", "tags", "number", rows)

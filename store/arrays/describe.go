@@ -71,7 +71,11 @@ func describe(ctx context.Context, n *Node, a *Array) Described {
 		i.DType = "bool"
 	}
 	if a.Texts != nil || a.Strings {
-		if i.DType = "string"; a.Texts != nil { // without the bytes of one
+		i.DType = "string"
+		if a.List.Valid() {
+			i.DType = "list of " + a.List.String()
+		}
+		if a.Texts != nil { // without the bytes of one
 			i.Shape, i.Chunks = a.Shape[:len(a.Shape)-1], a.Chunks[:len(a.Chunks)-1]
 		}
 		return i

@@ -28,6 +28,7 @@ type Labels struct {
 	lists bool
 	every bool        // each image has the values of all steps of time
 	each  int64       // numbers of each image
+	ends  []int64     // of lists of any length, in numbers, from 0 on; nil of others
 	dtype chunk.DType // of data
 	data  []byte
 	texts []string
@@ -65,7 +66,7 @@ func (l *Labels) Len() int64 { return l.n }
 
 // Bytes implements store.Labels.
 func (l *Labels) Bytes() int64 {
-	sum := int64(len(l.data))
+	sum := int64(len(l.data)) + 8*int64(len(l.ends))
 	for _, text := range l.texts {
 		sum += stringCost + int64(len(text))
 	}
@@ -152,7 +153,33 @@ func readLabels(ctx context.Context, a *Array, texts Texts) (*Labels, error) {
 		sum += stringCost + int64(len(text))
 	}
 	labels.data = nil
-	return labels, a.options.memory.take(ctx, sum)
+	if err := a.options.memory.take(ctx, sum); err != nil || !a.List.Valid() {
+		return labels, err
+	}
+	labels.toLists()
+	return labels, labels.meaning()
+}
+
+// toLists makes lists of numbers of strings that have their bytes.
+func (l *Labels) toLists() {
+	l.dtype, l.lists, l.ends = l.List, true, make([]int64, 1, l.n+1)
+	size := l.dtype.Size()
+	for _, text := range l.texts {
+		l.data = append(l.data, text[:len(text)/size*size]...)
+		l.ends = append(l.ends, int64(len(l.data)/size))
+	}
+	l.texts = nil
+}
+
+// span returns the numbers of an image: from the first one to the one behind the last.
+func (l *Labels) span(row int64) (from, to int64) {
+	switch {
+	case l.ends != nil:
+		return l.ends[row], l.ends[row+1]
+	case l.every:
+		row = 0
+	}
+	return row * l.each, (row + 1) * l.each
 }
 
 // meaning finds what the numbers mean. It refuses integers that do not fit in 64 bits with a sign: all integers of
@@ -205,12 +232,10 @@ func (l *Labels) Value(row int64) column.Value {
 	if !l.lists {
 		return l.number(row)
 	}
-	if l.every {
-		row = 0
-	}
-	value := column.Value{List: make([]column.Value, l.each)}
-	for k := range l.each {
-		value.List[k] = l.number(row*l.each + k)
+	from, to := l.span(row)
+	value := column.Value{List: make([]column.Value, to-from)}
+	for k := range value.List {
+		value.List[k] = l.number(from + int64(k))
 	}
 	return value
 }
@@ -254,8 +279,12 @@ func (l *Labels) Text() string { return l.print() }
 func (l *Labels) Scalars() (store.Labels, error) {
 	out := *l
 	out.lists = false
-	if !l.lists || l.each == 1 {
+	if !l.lists || l.isSingle() {
 		return &out, nil
+	}
+	if l.ends != nil {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, labelsPart,
+			"lists of several lengths have no order, parts or strata"), l.URI)
 	}
 	places, _ := l.ones()
 	if places == nil {
@@ -272,11 +301,27 @@ func (l *Labels) Classes() (store.Labels, error) {
 	if out, err := l.Scalars(); err == nil {
 		return out, nil
 	}
+	if l.ends != nil {
+		return l, nil
+	}
 	if _, bits := l.ones(); bits {
 		return nil, fault.New(fault.Unsupported, labelsPart, "lists of %d zeros and ones, of which some have several "+
 			"ones or none: kind \"number\" reads them as they are", l.each)
 	}
 	return l, nil
+}
+
+// isSingle reports whether all lists have one number.
+func (l *Labels) isSingle() bool {
+	if l.ends == nil {
+		return l.each == 1
+	}
+	for row := range l.n {
+		if l.ends[row+1] != row+1 {
+			return false
+		}
+	}
+	return true
 }
 
 // ones returns the place of the 1 in each list as int64, if each has one among zeros, else nil; and whether all lists

@@ -31,6 +31,8 @@ type Meta struct {
 	// Texts makes strings of an array of bytes whose last dimension is a string; nil for arrays of numbers. Names of
 	// chunks leave out that dimension.
 	Texts Texts
+	// List is the type of the numbers of which each string has the bytes, little-endian; Invalid of texts.
+	List chunk.DType
 	// Strings is true of strings of any length, which only Labels reads: DType is of nothing.
 	Strings bool
 	// FillMissing is true if the fill value marks cells without a measurement.

@@ -161,7 +161,7 @@ func (o *opened) add(ctx context.Context, p string, n *format.Node) error {
 			return err
 		case n.Err != nil || made.skip:
 		case n.Dataset == nil:
-		case n.Dataset.Type.Class == format.String || n.Dataset.Type.Text:
+		case n.Dataset.Type.Class == format.String || n.Dataset.Type.Text || n.Dataset.Type.List() != nil:
 			// Characters (n, length), as NetCDF has strings, are their last dimension.
 			d := *n.Dataset
 			characters := d.Type.Class == format.String && d.Type.Size == 1 && len(d.Shape) > 1
@@ -173,6 +173,9 @@ func (o *opened) add(ctx context.Context, p string, n *format.Node) error {
 			made.texts = o.texts(&d)
 			number := &format.Datatype{Class: format.Fixed, Size: 1}
 			made.array, made.chunks, made.err = o.array(p, n, number, !characters, attrs)
+			if list := d.Type.List(); list != nil && made.err == nil {
+				made.array.List = dtypeOf(list)
+			}
 		default:
 			made.array, made.chunks, made.err = o.array(p, n, n.Dataset.Type.Number(), false, attrs)
 			made.pixels = len(n.Dataset.Shape) > 1 && n.Dataset.Type.Class != format.Reference
@@ -200,8 +203,29 @@ func (o *opened) texts(d *format.Dataset) arrays.Texts {
 			return nil, err
 		}
 		defer r.Close()
-		return d.Strings(ctx, r, data)
+		texts, err := d.Strings(ctx, r, data)
+		if list := d.Type.List(); list != nil && list.Big && err == nil {
+			for i, text := range texts {
+				numbers := []byte(text)
+				for number := range slices.Chunk(numbers, list.Size) {
+					slices.Reverse(number)
+				}
+				texts[i] = string(numbers)
+			}
+		}
+		return texts, err
 	}
+}
+
+// dtypeOf returns the type of the samples that are stored as numbers of a type.
+func dtypeOf(number *format.Datatype) chunk.DType {
+	switch {
+	case number.Class == format.Float:
+		return floats[number.Size]
+	case number.Signed:
+		return dtypes[number.Size][1]
+	}
+	return dtypes[number.Size][0]
 }
 
 // dtypes are the types of integers by their bytes, unsigned and signed.
@@ -236,10 +260,8 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 	if len(shape) == len(d.Shape) {
 		made.Names = o.dimensions(p, n)
 	}
-	if number.Class == format.Float {
-		made.DType = floats[number.Size]
-	} else if made.DType = dtypes[number.Size][0]; number.Signed && !made.Bool {
-		made.DType = dtypes[number.Size][1]
+	if made.DType = dtypeOf(number); made.Bool {
+		made.DType = chunk.Uint8
 	}
 	if len(d.Fill) == d.Type.Size {
 		made.Fill = bytes.Clone(d.Fill)
