@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Strings returns the strings of elements, whose bytes are data, from the file of the dataset. Of elements that are lists
-// of numbers it returns the bytes of each list.
+// Strings returns the strings of elements, whose bytes are data, from the file of the dataset. Of elements that are
+// lists of numbers it returns the bytes of each list.
 func (d *Dataset) Strings(ctx context.Context, r source.Reader, data []byte) ([]string, error) {
 	file, t := *d.file, d.Type
 	file.meter = meter.New() // they may be read again

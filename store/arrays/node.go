@@ -115,10 +115,11 @@ func (n *Node) PutArray(path string, m *Meta, chunks Chunks, texts Texts) {
 	}
 	if texts != nil && entry.err == nil {
 		entry.texts = texts
-		entry.err = fault.New(fault.Unsupported, "array", "strings: name it as column of a field of kind text or class")
+		entry.err = fault.New(fault.Unsupported, "array",
+			"strings: name it as column of a field of kind text or class")
 		if m.List.Valid() {
-			entry.err = fault.New(fault.Unsupported, "array", "lists of %v of any length: name it as column of a field "+
-				"of kind number or class", m.List)
+			entry.err = fault.New(fault.Unsupported, "array",
+				"lists of %v of any length: name it as column of a field of kind number or class", m.List)
 		}
 	}
 	n.Put(path, entry)
