@@ -9,10 +9,11 @@ import (
 	"github.com/chaski-eo/chaski/internal/num"
 )
 
-// coded holds strings with at most 255 distinct values, in one byte a row.
+// coded holds strings with few distinct values: at most 255 in one byte a row, others in four.
 type coded struct {
 	codes  []uint8
-	values *Vector // the string of each code; nullCode's is null
+	wide   []uint32 // instead of codes
+	values *Vector  // the string of each code; that of null rows is null
 
 	once   sync.Once
 	lo, hi []uint32
@@ -27,23 +28,63 @@ const nullCode = math.MaxUint8
 // 255, which null rows have, and of unused codes are null. It returns nil if the vector is not coded; then Spans
 // has the values. The caller must change neither.
 func (v *Vector) Coded() (codes []uint8, values *Vector) {
-	if v.coded == nil {
+	if v.coded == nil || v.coded.codes == nil {
 		return nil, nil
 	}
 	return v.coded.codes, v.coded.values
 }
 
+// NewCoded returns the strings distinct[codes[i]], with what Distinct returns.
+func NewCoded(codes []uint32, distinct []string, nulls []bool) *Vector {
+	none := len(distinct)
+	for i, null := range nulls {
+		if null {
+			codes[i] = uint32(none)
+		}
+	}
+	values := NewStrings(append(distinct, ""), make([]bool, none+1))
+	values.nulls[none] = true
+	return &Vector{typ: values.typ, n: len(codes), nulls: nulls, coded: &coded{wide: codes, values: values}}
+}
+
+// Distinct returns the strings of NewCoded, and of each row the position there, or their number if it is null; nil of
+// other vectors. The caller must not change the codes.
+func (v *Vector) Distinct() (codes []uint32, distinct []string) {
+	if v.coded == nil || v.coded.codes != nil {
+		return nil, nil
+	}
+	distinct = make([]string, v.coded.values.n-1)
+	for i := range distinct {
+		distinct[i] = v.coded.values.Str(i)
+	}
+	return v.coded.wide, distinct
+}
+
+// at returns the code of a row.
+func (c *coded) at(i int) int {
+	if c.codes == nil {
+		return int(c.wide[i])
+	}
+	return int(c.codes[i])
+}
+
 // spans returns where the string of each row lies in the data of values. It finds out once, and keeps it.
 func (c *coded) spans() (lo, hi []uint32) {
 	c.once.Do(func() {
-		c.lo, c.hi = num.Pick(c.values.offs, c.codes), num.Pick(c.values.offs[1:], c.codes)
+		if lo, hi := c.values.offs, c.values.offs[1:]; c.codes == nil {
+			c.lo, c.hi = num.Pick(lo, c.wide), num.Pick(hi, c.wide)
+		} else {
+			c.lo, c.hi = num.Pick(lo, c.codes), num.Pick(hi, c.codes)
+		}
 		c.made.Store(4 * int64(cap(c.lo)+cap(c.hi)))
 	})
 	return c.lo, c.hi
 }
 
 // cost is about how much memory the strings take, including what spans keeps.
-func (c *coded) cost() int64 { return int64(cap(c.codes)) + c.values.cost() + c.made.Load() }
+func (c *coded) cost() int64 {
+	return int64(cap(c.codes)+4*cap(c.wide)) + c.values.cost() + c.made.Load()
+}
 
 // coder assigns codes to strings.
 type coder struct {

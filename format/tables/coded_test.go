@@ -233,3 +233,41 @@ func TestLargeStringsAreNotJoined(t *testing.T) {
 		t.Errorf("%v, after %d bytes", err, got)
 	}
 }
+
+// TestDistinct promises strings in codes of four bytes that are read as others are, and null where they are.
+func TestDistinct(t *testing.T) {
+	nulls := []bool{false, false, true, false}
+	v := NewCoded([]uint32{1, 0, 0, 1}, []string{"a", "bc"}, nulls)
+	codes, distinct := v.Distinct()
+	if !slices.Equal(codes, []uint32{1, 0, 2, 1}) || !slices.Equal(distinct, []string{"a", "bc"}) {
+		t.Errorf("%v of %q", codes, distinct)
+	}
+	plain := NewStrings([]string{"bc", "a", "", "bc"}, nulls)
+	same := func(got, want *Vector) {
+		t.Helper()
+		data, lo, hi := got.Spans()
+		for i := range want.Len() {
+			if got.Null(i) != want.Null(i) || got.Str(i) != want.Str(i) || string(data[lo[i]:hi[i]]) != want.Str(i) {
+				t.Errorf("value %d is %q, want %q", i, got.Str(i), want.Str(i))
+			}
+		}
+	}
+	same(v, plain)
+	same(v.Part(1, 2), plain.Part(1, 2))
+	same(v.Pick([]int32{3, 2}, nil), plain.Pick([]int32{3, 2}, nil))
+	taken, err := v.Take([]int{2, 0, -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := plain.Take([]int{2, 0, -1})
+	same(taken, want)
+	if all, err := Append(v.Type(), v, plain); err != nil || all.Str(4) != "bc" || !all.Null(2) || all.Len() != 8 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if codes, _ := v.Coded(); codes != nil || !NewNulls(v.Type(), 3).AllNull() || v.AllNull() {
+		t.Error("other codes, or nulls")
+	}
+	if codes, _ := plain.Distinct(); codes != nil {
+		t.Error("codes of strings that have none")
+	}
+}

@@ -233,7 +233,7 @@ func (v *Vector) Float(i int) float64 { return v.floats[i] }
 // Bytes returns value i of the kinds String and Binary. The caller must not change it.
 func (v *Vector) Bytes(i int) []byte {
 	if v.coded != nil {
-		v, i = v.coded.values, int(v.coded.codes[i])
+		v, i = v.coded.values, v.coded.at(i)
 	}
 	if v.ends != nil {
 		return v.data[v.offs[i]:v.ends[i]:v.ends[i]]
@@ -291,6 +291,11 @@ func (v *Vector) WithNulls(nulls []bool) *Vector {
 func (v *Vector) Big(i int) *big.Int {
 	low := new(big.Int).SetUint64(uint64(v.ints[i]))
 	return low.Add(low, new(big.Int).Lsh(big.NewInt(v.high[i]), 64))
+}
+
+// AllNull reports whether there is no value that is not null.
+func (v *Vector) AllNull() bool {
+	return v.n == 0 || v.typ.Kind == Null || v.nulls != nil && !slices.Contains(v.nulls, false)
 }
 
 // Nulls returns which values are null. It returns nil if none is, or if all are because the kind is Null. The caller

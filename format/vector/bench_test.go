@@ -50,7 +50,7 @@ func BenchmarkLayer(b *testing.B) {
 					Width: 256}
 				g.Spans(shape, func(y, x0, x1 int) {
 					for x := x0; x < x1; x++ {
-						mask[y*g.Width+x] = byte(l.Values.Ints[row])
+						mask[y*g.Width+x] = byte(l.Values.Int(int(row)))
 					}
 				})
 				n++

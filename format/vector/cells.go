@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/digest"
 )
 
@@ -23,67 +23,44 @@ const (
 	maxName   = 4 << 10
 )
 
-// Values has the values of one column, one for each shape.
-type Values struct {
-	// Ints are whole numbers; nil for other columns. Booleans are 0 and 1.
-	Ints []int64
-	// Floats are numbers; nil for other columns.
-	Floats []float64
-	// Codes are indices in Names, for strings; nil for other columns.
-	Codes []uint32
-	Names []string
-
-	null []bool // nil: none
-}
-
-// Null reports whether a shape has no value.
-func (v *Values) Null(row int) bool { return v.null != nil && v.null[row] }
-
-// Texts returns the values with whole numbers as strings.
-func (v *Values) Texts() *Values {
-	if v.Ints == nil {
-		return v
+// Texts returns the values of shapes with whole numbers as strings.
+func Texts(values *tables.Vector) *tables.Vector {
+	if values.Kind() != tables.Int64 {
+		return values
 	}
-	out := &Values{Codes: make([]uint32, len(v.Ints)), null: v.null}
-	names := stringCodes{v: out, of: map[string]uint32{}}
-	for row, number := range v.Ints {
-		if !v.Null(row) {
-			out.Codes[row], _ = names.code([]byte(strconv.FormatInt(number, 10))) // digits are not too long
+	names := stringCodes{rows: make([]uint32, values.Len())}
+	var text []byte
+	for row, number := range values.Ints() {
+		if !values.Null(row) {
+			text = strconv.AppendInt(text[:0], number, 10)
+			names.rows[row], _ = names.code(text) // digits are not too long
 		}
 	}
-	names.sort()
-	return out
+	return names.vector(values.Nulls())
 }
 
-// inPath returns values in place of the name in braces of a path.
-func (v *Values) inPath(form string) *Values {
-	out := *v.Texts()
-	out.Names = slices.Clone(out.Names)
-	for i, value := range out.Names {
-		out.Names[i] = column.Fill(form, func(string) (string, bool) { return value, true })
+// hashValues adds the values of shapes to a hash.
+func hashValues(h digest.Digest, values *tables.Vector) {
+	for _, x := range values.Ints() {
+		h.Number(uint64(x))
 	}
-	return &out
+	for _, x := range values.Floats() {
+		h.Number(math.Float64bits(x))
+	}
+	codes, names := values.Distinct()
+	hashStrings(h, codes, names, values.Nulls())
 }
 
-// AllNull reports whether no shape has a value.
-func (v *Values) AllNull() bool {
-	n := len(v.Ints) + len(v.Floats) + len(v.Codes) // two are nil
-	return n == 0 || v.null != nil && !slices.Contains(v.null, false)
-}
-
-// hash adds the values to a hash.
-func (v *Values) hash(h digest.Digest) {
-	for i := range v.Ints {
-		h.Number(uint64(v.Ints[i]))
+// hashStrings adds names[code] for each code, but for nulls, to a hash.
+func hashStrings(h digest.Digest, codes []uint32, names []string, nulls []bool) {
+	for i, code := range codes {
+		if nulls != nil && nulls[i] {
+			code = 0
+		}
+		h.Number(uint64(code))
 	}
-	for i := range v.Floats {
-		h.Number(math.Float64bits(v.Floats[i]))
-	}
-	for i := range v.Codes {
-		h.Number(uint64(v.Codes[i]))
-	}
-	_, _ = fmt.Fprintf(h, "%q", v.Names)
-	for i, null := range v.null {
+	_, _ = fmt.Fprintf(h, "%q", names)
+	for i, null := range nulls {
 		if null {
 			h.Number(uint64(i))
 		}
@@ -99,9 +76,10 @@ type cells struct {
 	n          int
 	exists     bool
 	names      map[string]bool // of the first feature's properties
-	v          Values
-	codes      stringCodes
+	null       []bool
+	ints       []int64
 	floats     []float64
+	codes      stringCodes
 	allNumbers bool // all values so far are numbers
 	allInts    bool // all numbers so far are whole
 	dropped    bool // the codes of words that are numbers were not kept
@@ -121,9 +99,7 @@ const (
 const maxWords = 1 << 16
 
 func newCells(column string) *cells {
-	empty := &cells{column: column, allNumbers: true, allInts: true, names: map[string]bool{}}
-	empty.codes = stringCodes{v: &empty.v, of: map[string]uint32{}}
-	return empty
+	return &cells{column: column, allNumbers: true, allInts: true, names: map[string]bool{}}
 }
 
 // add adds the value of a feature.
@@ -188,8 +164,8 @@ func (c *cells) mixed(kind string) error {
 func (c *cells) put(kind, text string) (err error) {
 	pos := c.n
 	c.n++
-	c.v.null = append(c.v.null, kind == nullCell)
-	c.v.Ints, c.floats, c.v.Codes = append(c.v.Ints, 0), append(c.floats, 0), append(c.v.Codes, 0)
+	c.null = append(c.null, kind == nullCell)
+	c.ints, c.floats, c.codes.rows = append(c.ints, 0), append(c.floats, 0), append(c.codes.rows, 0)
 	if kind == nullCell {
 		return nil
 	}
@@ -202,7 +178,7 @@ func (c *cells) put(kind, text string) (err error) {
 	}
 	if kind == wordCell && c.allNumbers && !c.words && (c.dropped || len(c.codes.of) > maxWords) {
 		if !c.dropped {
-			c.dropped, c.codes.of, c.codes.size, c.v.Names = true, map[string]uint32{}, 0, nil
+			c.dropped, c.codes.of, c.codes.size = true, nil, 0
 		}
 		return nil
 	}
@@ -212,7 +188,7 @@ func (c *cells) put(kind, text string) (err error) {
 	case c.dropped:
 		err = c.mixed("string after over " + strconv.Itoa(maxWords) + " different numbers")
 	case kind != numberCell:
-		c.v.Codes[pos], err = c.codes.code([]byte(text))
+		c.codes.rows[pos], err = c.codes.code([]byte(text))
 	}
 	return err
 }
@@ -228,14 +204,14 @@ func (c *cells) number(pos int, text string) {
 	}
 	c.floats[pos] = x
 	if whole, err := strconv.ParseInt(text, 10, 64); err == nil {
-		c.v.Ints[pos] = whole
+		c.ints[pos] = whole
 	} else {
 		c.allInts = false
 	}
 }
 
 // values returns the values of all features.
-func (c *cells) values() (*Values, error) {
+func (c *cells) values() (*tables.Vector, error) {
 	switch {
 	case c.column == "":
 		return nil, nil
@@ -243,19 +219,22 @@ func (c *cells) values() (*Values, error) {
 		return nil, fault.New(fault.NotFound, "property "+c.column, "no feature has it; there are %s",
 			fault.Near(c.column, slices.Sorted(maps.Keys(c.names)), fault.Itself))
 	case c.kind == stringCell || c.kind == wordCell && (c.words || !c.allNumbers):
-		c.v.Ints = nil
-		c.codes.sort()
-		return &c.v, nil
+		return c.codes.vector(c.null), nil
+	case c.allInts:
+		return tables.NewInts(wholeNumbers, c.ints, c.null), nil
 	}
-	if c.v.Codes, c.v.Names = nil, nil; !c.allInts {
-		c.v.Ints, c.v.Floats = nil, c.floats
-	}
-	return &c.v, nil
+	return tables.NewFloats(floatNumbers, c.floats, c.null), nil
 }
+
+// The types of columns of numbers.
+var (
+	wholeNumbers = tables.Type{Kind: tables.Int64, Bits: 64} // booleans are 0 and 1
+	floatNumbers = tables.Type{Kind: tables.Float64, Bits: 64}
+)
 
 // stringCodes numbers the strings of a column.
 type stringCodes struct {
-	v    *Values
+	rows []uint32 // the number of each row's string
 	of   map[string]uint32
 	size int // of the strings, with nameBytes for each
 }
@@ -268,42 +247,44 @@ func (c *stringCodes) code(b []byte) (uint32, error) {
 		return 0, fault.New(fault.Limit, "column",
 			"it has different strings of over %d bytes, or one of over %d bytes", maxNames, maxName)
 	}
+	if c.of == nil {
+		c.of = map[string]uint32{}
+	}
 	fresh := uint32(len(c.of))
 	c.of[string(b)] = fresh
-	c.v.Names = append(c.v.Names, string(b))
 	return fresh, nil
 }
 
-// sort gives the strings numbers in their order, because the pages come in any order.
-func (c *stringCodes) sort() {
+// vector returns the strings of all rows, with numbers in their order, because the pages of a file come in any order.
+func (c *stringCodes) vector(null []bool) *tables.Vector {
 	sorted := slices.Sorted(maps.Keys(c.of))
 	numbers := make([]uint32, len(sorted))
 	for number, name := range sorted {
 		numbers[c.of[name]] = uint32(number)
 	}
-	for i, code := range c.v.Codes {
-		if !c.v.Null(i) {
-			c.v.Codes[i] = numbers[code]
+	for i, code := range c.rows {
+		if null == nil || !null[i] {
+			c.rows[i] = numbers[code]
 		}
 	}
-	c.v.Names = sorted
+	return tables.NewCoded(c.rows, sorted, null)
 }
 
 // rename replaces the strings; several may become the same.
 func (c *stringCodes) rename(names map[string]string) {
-	fresh := stringCodes{v: c.v, of: map[string]uint32{}}
+	fresh := map[string]uint32{}
 	numbers := make([]uint32, len(c.of))
 	for old, code := range c.of {
 		name := names[old]
-		if _, ok := fresh.of[name]; !ok {
-			fresh.of[name] = uint32(len(fresh.of))
+		if _, ok := fresh[name]; !ok {
+			fresh[name] = uint32(len(fresh))
 		}
-		numbers[code] = fresh.of[name]
+		numbers[code] = fresh[name]
 	}
-	for i, code := range c.v.Codes {
-		if !c.v.null[i] {
-			c.v.Codes[i] = numbers[code]
+	for i, code := range c.rows {
+		if len(numbers) > 0 { // else all rows are null
+			c.rows[i] = numbers[code]
 		}
 	}
-	c.of = fresh.of
+	c.of = fresh
 }

@@ -100,7 +100,8 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 
 // layer returns the layer of the features. size is the size of the file in bytes.
 func (c *collection) layer(size int64) (layer *Layer, err error) {
-	layer = &Layer{CRS: c.crs, shapes: &c.textShapes}
+	shapes := c.textShapes // the rest of c is not needed any more
+	layer = &Layer{CRS: c.crs, shapes: &shapes}
 	if layer.CRS == nil { // RFC 7946, section 4
 		if layer.CRS, err = crs.Lookup(4326); err != nil {
 			return nil, err
@@ -113,7 +114,7 @@ func (c *collection) layer(size int64) (layer *Layer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if layer.images, err = newImages(c.o, paths); err != nil {
+	if layer.images, err = imagesIn(c.o, paths); err != nil {
 		return nil, err
 	}
 	layer.index(c.boxes, size)

@@ -95,7 +95,7 @@ func openParquet(ctx context.Context, r source.Reader, o *Options) (*Layer, erro
 	if err != nil {
 		return nil, err
 	}
-	if layer.images, err = newImages(o, paths); err != nil {
+	if layer.images, err = imagesIn(o, paths); err != nil {
 		return nil, err
 	}
 	layer.shapes = p

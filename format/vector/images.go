@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/num"
@@ -17,12 +19,14 @@ import (
 
 // images finds the shapes of an image by its path.
 type images struct {
-	values *Values      // the column with the paths
-	names  *join.Names  // the paths, by code
-	rows   [][]uint32   // for each code its shapes
-	near   []join.Near  // for each code how near the nearest image is, after Layer.Own; nil before
-	sizes  [][2]float64 // for each code the width and height that the file says, or nil
-	one    bool         // all shapes are of one image
+	paths []string // by code
+	codes []uint32 // the code of each shape; len(paths) of one without an image
+	null  []bool
+	names *join.Names  // the paths, by code
+	rows  [][]uint32   // for each code its shapes
+	near  []join.Near  // for each code how near the nearest image is, after Layer.Own; nil before
+	sizes [][2]float64 // for each code the width and height that the file says, or nil
+	one   bool         // all shapes are of one image
 }
 
 // Image is what a file of shapes says of an image.
@@ -32,35 +36,48 @@ type Image struct {
 	Other         string   // the image that a file of one image names instead, or ""
 }
 
-// newImages makes the lists of shapes from a column of strings; it returns nil without one.
-func newImages(o *Options, values *Values) (*images, error) {
+// imagesIn makes the lists of shapes from the column with the paths; it returns nil without one.
+func imagesIn(o *Options, values *tables.Vector) (*images, error) {
 	if values == nil {
 		return nil, nil
 	}
 	if o.imageForm != "" {
-		values = values.inPath(o.imageForm)
+		values = Texts(values)
 	}
-	if values.Codes == nil && !values.AllNull() {
+	codes, paths := values.Distinct()
+	if values.Kind() != tables.String && !values.AllNull() {
 		return nil, fault.New(fault.Unsupported, "column "+o.Image,
 			`it has numbers, but images are found by their paths: write one, such as "{%s}.tif"`, o.Image)
 	}
-	found := &images{values: values, rows: make([][]uint32, len(values.Names)), names: join.Apart(values.Names)}
-	counts := make([]int, len(values.Names))
-	for _, code := range values.Codes { // of shapes without an image code 0
-		if len(counts) > 0 {
-			counts[code]++
+	if codes == nil {
+		codes = make([]uint32, values.Len())
+	}
+	return newImages(o.imageForm, paths, codes, values.Nulls()), nil
+}
+
+// newImages makes the lists of shapes from the codes of their paths; template, if not "", has a path in braces.
+func newImages(template string, paths []string, codes []uint32, null []bool) *images {
+	for i, path := range paths {
+		if template != "" {
+			paths[i] = column.Fill(template, func(string) (string, bool) { return path, true })
 		}
 	}
-	all := make([]uint32, len(values.Codes))
-	for code, n := range counts {
-		found.rows[code], all = all[:0:n], all[n:]
+	found := &images{paths: paths, codes: codes, null: null, rows: make([][]uint32, len(paths)),
+		names: join.Apart(paths)}
+	counts := make([]int, len(paths)+1)
+	for _, code := range codes {
+		counts[code]++
 	}
-	for row, code := range values.Codes {
-		if !values.Null(row) {
+	all := make([]uint32, len(codes))
+	for code := range found.rows {
+		found.rows[code], all = all[:0:counts[code]], all[counts[code]:]
+	}
+	for row, code := range codes {
+		if int(code) < len(paths) {
 			found.rows[code] = append(found.rows[code], uint32(row))
 		}
 	}
-	return found, nil
+	return found
 }
 
 // Sample is a sample of a dataset, as its image is named.
@@ -86,7 +103,7 @@ func (l *Layer) OfImage(s Sample) (image Image, err error) {
 	code, err := known.find(s)
 	switch {
 	case err != nil && known.one: // of a file that does not name it, Other is ""
-		image.Other, err = known.values.Names[0], nil
+		image.Other, err = known.paths[0], nil
 	case err != nil:
 		return Image{}, err
 	}
@@ -101,7 +118,7 @@ func (l *Layer) OfImage(s Sample) (image Image, err error) {
 
 // NamesCells reports whether the images are named as cells of a table: "FILE::ROW/COLUMN".
 func (l *Layer) NamesCells() bool {
-	return l.images != nil && slices.ContainsFunc(l.images.values.Names, func(name string) bool {
+	return l.images != nil && slices.ContainsFunc(l.images.paths, func(name string) bool {
 		file, cell, ok := strings.Cut(name, "::")
 		return ok && magic.Named(file).Class == magic.Parquet && strings.Contains(cell, "/")
 	})
@@ -158,7 +175,7 @@ func (l *Layer) Own(samples iter.Seq2[Sample, error]) (fit Owned, err error) {
 	if err := own.Err("images", "write paths that tell them apart into the column"); err != nil {
 		return fit, err
 	}
-	for code, name := range known.values.Names {
+	for code, name := range known.paths {
 		if own.Nearest[code] > 0 {
 			fit.Shapes += len(known.rows[code])
 		} else if name != "" {
@@ -171,8 +188,8 @@ func (l *Layer) Own(samples iter.Seq2[Sample, error]) (fit Owned, err error) {
 
 func (known *images) notNamed(uri string) error {
 	example := ""
-	if len(known.values.Names) > 0 {
-		example = fmt.Sprintf("; the file has names such as %q", fault.Short(known.values.Names[0]))
+	if len(known.paths) > 0 {
+		example = fmt.Sprintf("; the file has names such as %q", fault.Short(known.paths[0]))
 	}
 	return fault.New(fault.NotFound, "images", "no shape names %q%s: missing \"empty\" takes it as without objects, "+
 		"and ids of rows leave it out, as \"FILE.json::images.file_name\" of COCO", path.Base(uri), example)

@@ -14,6 +14,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
@@ -339,7 +340,7 @@ func runs(height float64, lengths []float64) orb.Geometry {
 
 // setColumns sets the values of a layer.
 func (l *labels) setColumns(out *Layer) (err error) {
-	out.Columns = make([]*Values, len(l.o.Columns))
+	out.Columns = make([]*tables.Vector, len(l.o.Columns))
 	for i, column := range l.values {
 		to := &out.Values
 		if i > 0 {
@@ -375,17 +376,16 @@ func (l *labels) layer(size int64) (*Layer, error) {
 	if err := l.setColumns(out); err != nil {
 		return nil, err
 	}
-	out.Ordinal = out.Ordinal || l.o.Numbered && out.Values != nil && out.Values.Ints != nil
-	if l.ordinal && out.Values.Floats != nil {
+	out.Ordinal = out.Ordinal || l.o.Numbered && out.Values != nil && out.Values.Ints() != nil
+	if l.ordinal && out.Values.Floats() != nil {
 		return nil, fault.New(fault.Corrupt, "classes", "they are whole numbers, and the file has others")
 	}
 	if !l.o.OneImage || len(l.paths) > 0 {
-		paths := &Values{Codes: l.images, Names: l.paths}
-		o := l.o
+		template := l.o.imageForm
 		if l.table { // the paths are whole
-			o = &Options{}
+			template = ""
 		}
-		out.images, _ = newImages(o, paths) // no error, as they are strings
+		out.images = newImages(template, l.paths, l.images, nil)
 		out.images.sizes, out.images.one = l.sizes, l.o.OneImage
 	}
 	hash := digest.New()

@@ -145,10 +145,10 @@ func TestLabels(t *testing.T) {
 				t.Errorf("%s: %v", name, values)
 			}
 		} else if want.class == "" {
-			if !slices.Equal(values.Ints, []int64{0, 3, 1}) || !layer.Ordinal {
-				t.Errorf("%s: %v", name, values.Ints)
+			if !slices.Equal(values.Ints(), []int64{0, 3, 1}) || !layer.Ordinal {
+				t.Errorf("%s: %v", name, values.Ints())
 			}
-		} else if values.Null(0) || values.Names[values.Codes[0]] != want.class {
+		} else if values.Null(0) || values.Str(0) != want.class {
 			t.Errorf("%s: %v, want %s", name, values, want.class)
 		}
 	}
@@ -208,7 +208,7 @@ func TestLabelColumns(t *testing.T) {
 		layer, err := openLabel(t, labelTexts[c.name], Options{OneImage: !ofImages[c.name], Column: c.column})
 		if err != nil {
 			t.Errorf("%v: %v", c, err)
-		} else if got := fmt.Sprint(layer.Values.Ints, layer.Values.Floats); got != c.want {
+		} else if got := fmt.Sprint(layer.Values.Ints(), layer.Values.Floats()); got != c.want {
 			t.Errorf("%v: %s", c, got)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/boxtree"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/digest"
@@ -79,8 +80,9 @@ type Layer struct {
 	CRS *crs.CRS
 	// Space says in what the coordinates are measured.
 	Space Space
-	// Values has the values of Options.Column; nil without one.
-	Values *Values
+	// Values has the values of Options.Column, as int64, where booleans are 0 and 1, float64, or strings, see
+	// tables.NewCoded; nil without a column.
+	Values *tables.Vector
 	// Ordinal says that Values are positions in a list of names that the file does not have.
 	Ordinal bool
 	// Listed are the classes that the file has a list of; some of them may have no shapes.
@@ -88,7 +90,7 @@ type Layer struct {
 	// Remarks are those on a file of labels.
 	Remarks Remarks
 	// Columns has the values of Options.Columns.
-	Columns []*Values
+	Columns []*tables.Vector
 
 	images *images // nil without Options.Image, unless the format names images
 	tree   *boxtree.Tree
@@ -211,13 +213,13 @@ func (l *Layer) index(boxes []boxtree.Box, size int64) {
 
 // hashColumns adds the values of the shapes to a hash, and returns it.
 func (l *Layer) hashColumns(hash digest.Digest) string {
-	for _, values := range append([]*Values{l.Values}, l.Columns...) {
+	for _, values := range append([]*tables.Vector{l.Values}, l.Columns...) {
 		if values != nil {
-			values.hash(hash)
+			hashValues(hash, values)
 		}
 	}
 	if l.images != nil {
-		l.images.values.hash(hash)
+		hashStrings(hash, l.images.codes, l.images.paths, l.images.null)
 	}
 	return hash.Hex()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
@@ -65,8 +66,8 @@ func TestGeoParquet(t *testing.T) {
 			switch v := l.Values; {
 			case v.Null(row) != (row%7 == 0):
 				t.Errorf("%s: shape %d has a value, or none: %v", name, row, v.Null(row))
-			case !v.Null(row) && v.Names[v.Codes[row]] != want:
-				t.Errorf("%s: shape %d is %q, want %q", name, row, v.Names[v.Codes[row]], want)
+			case !v.Null(row) && v.Str(row) != want:
+				t.Errorf("%s: shape %d is %q, want %q", name, row, v.Str(row), want)
 			}
 			shape, err := l.Shape(t.Context(), uint32(row))
 			if err != nil || (shape == nil) != (row == 3) {
@@ -149,13 +150,14 @@ func TestGeoJSON(t *testing.T) {
 				t.Errorf("shape %d: %v, %v, want %v", row, got, err, want[row])
 			}
 		}
-		if l.Len() != len(want) || l.CRS.Code() != 4326 || !slices.Equal(l.Values.Names, []string{"a", "b"}) ||
-			l.Values.Codes[1] != 1 || l.Values.Null(1) || !l.Values.Null(2) || !l.Values.Null(3) || !l.Values.Null(7) {
+		_, names := l.Values.Distinct()
+		if l.Len() != len(want) || l.CRS.Code() != 4326 || !slices.Equal(names, []string{"a", "b"}) ||
+			l.Values.Str(1) != "b" || l.Values.Null(1) || !l.Values.Null(2) || !l.Values.Null(3) || !l.Values.Null(7) {
 			t.Errorf("%d shapes in %s, %+v", l.Len(), l.CRS, l.Values)
 		}
 	}
 	l, err := Open(t.Context(), memory(texts), "f", Options{Column: "value"})
-	if err != nil || l.Values.Floats[1] != 2.5 || l.Values.Ints != nil {
+	if err != nil || l.Values.Float(1) != 2.5 || l.Values.Kind() != tables.Float64 {
 		t.Errorf("%v, %v", l, err)
 	}
 	for _, end := range []string{"]", "{", "3", `{"type": "Point"}`, `{"type": "Feature", "geometry": {"type": "X"}}`} {

@@ -33,7 +33,7 @@ func As[T, S Number](list []S) []T {
 }
 
 // Pick returns the values at some positions, in the order of these.
-func Pick[T any, I ~int | ~int32 | ~uint8](values []T, at []I) []T {
+func Pick[T any, I ~int | ~int32 | ~uint8 | ~uint32](values []T, at []I) []T {
 	out := make([]T, len(at))
 	for i, k := range at {
 		out[i] = values[k]

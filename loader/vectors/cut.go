@@ -10,7 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
-	"github.com/chaski-eo/chaski/format/vector"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/vector/clip"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/shapes"
@@ -54,15 +54,15 @@ func (p *picture) Cut(ctx context.Context, bound int64) (out shapes.Cut, _ error
 }
 
 // addMore adds the elements of Vector.Columns of a shape. Where it has no value, they are NaN, or 0 of whole numbers.
-func (v *field) addMore(c *shapes.Cut, columns []*vector.Values, row int) {
+func (v *field) addMore(c *shapes.Cut, columns []*tables.Vector, row int) {
 	if c.More == nil {
 		c.More = make([][]byte, len(columns))
 	}
 	for i, values := range columns {
 		if v.More[i] == chunk.Int64 {
 			number := int64(0)
-			if !values.Null(row) && values.Ints != nil {
-				number = values.Ints[row]
+			if !values.Null(row) && values.Kind() == tables.Int64 {
+				number = values.Int(row)
 			}
 			c.More[i] = binary.LittleEndian.AppendUint64(c.More[i], uint64(number))
 			continue
@@ -70,10 +70,10 @@ func (v *field) addMore(c *shapes.Cut, columns []*vector.Values, row int) {
 		x := math.NaN()
 		switch {
 		case values.Null(row):
-		case values.Floats != nil:
-			x = values.Floats[row]
-		case values.Ints != nil:
-			x = float64(values.Ints[row])
+		case values.Kind() == tables.Float64:
+			x = values.Float(row)
+		case values.Kind() == tables.Int64:
+			x = float64(values.Int(row))
 		}
 		c.More[i] = binary.LittleEndian.AppendUint32(c.More[i], math.Float32bits(float32(x)))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/vector"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/crs"
@@ -53,7 +54,8 @@ type file struct {
 	layer   *vector.Layer
 	from    *crs.CRS // of the shapes
 	space   vector.Space
-	class   []int64  // for each of the layer's names its value, 0 if it has none; nil without classes
+	codes   []uint32 // of each shape the position of its class in class
+	class   []int64  // the value of each class, 0 if it has none; nil without classes
 	targets sync.Map // from EPSG code to *target
 }
 
@@ -313,23 +315,24 @@ func (v *field) number(f *file) error {
 		return fault.New(fault.Unsupported, "classes", "they are given, and the file has no classes of its own: "+
 			"column names the values that are the classes of shapes")
 	}
-	if values != nil && v.Unnamed != "" && v.Classes == nil && values.Codes == nil && !values.AllNull() {
+	if values != nil && v.Unnamed != "" && v.Classes == nil && values.Kind() != tables.String && !values.AllNull() {
 		return fault.New(fault.Unsupported, "unnamed", "it is %q, a string, and the values are numbers", v.Unnamed)
 	}
 	named := values != nil && v.Vector.Kind != spec.InstanceVector
-	if named && v.Classes != nil && !f.layer.Ordinal && values.Codes == nil {
-		if values.Floats != nil {
+	if named && v.Classes != nil && !f.layer.Ordinal && values.Kind() != tables.String {
+		if values.Kind() == tables.Float64 {
 			return fault.New(fault.Unsupported, "column "+v.Column, "numbers that are not whole are no classes")
 		}
-		values = values.Texts()
+		values = vector.Texts(values)
 		f.layer.Values = values
 	}
-	if named && values.Codes != nil {
-		f.class = make([]int64, len(values.Names))
-		for k, name := range values.Names {
+	if named && values.Kind() == tables.String {
+		codes, names := values.Distinct()
+		f.codes, f.class = codes, make([]int64, len(names))
+		for k, name := range names {
 			f.class[k] = int64(slices.Index(v.Classes, name) + 1)
 		}
-		if err := v.compareClasses(f, values.Names); err != nil {
+		if err := v.compareClasses(f, names); err != nil {
 			return err
 		}
 	}
@@ -342,7 +345,7 @@ func (v *field) number(f *file) error {
 		case !ok && values.Null(row):
 			found.Add(noValue, "shape ", row)
 		case !ok:
-			found.Add(otherClass, values.Names[values.Codes[row]])
+			found.Add(otherClass, values.Str(row))
 		case element == [8]byte{} && !v.Ragged():
 			found.Add(background, "shape ", row)
 		}
@@ -412,19 +415,19 @@ func (v *field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
 			return b, false, nil
 		}
 	case f.layer.Ordinal && v.Classes != nil:
-		if number = values.Ints[row] + 1; number < 1 || number > int64(len(v.Classes)) {
+		if number = values.Int(int(row)) + 1; number < 1 || number > int64(len(v.Classes)) {
 			return b, false, fault.New(fault.Unsupported, "", "shape %d has class %d, and classes has "+
-				"%d names, from 0 on", row, values.Ints[row], len(v.Classes))
+				"%d names, from 0 on", row, values.Int(int(row)), len(v.Classes))
 		}
-	case f.layer.Ordinal && values.Ints[row] == 0 && !v.Ragged():
+	case f.layer.Ordinal && values.Int(int(row)) == 0 && !v.Ragged():
 		return b, false, fault.New(fault.Unsupported, "", "shape %d has class 0, which is where no "+
 			"shape is: give classes, whose first one becomes 1", row)
 	case f.class != nil:
-		if number = f.class[values.Codes[row]]; number == 0 {
+		if number = f.class[f.codes[row]]; number == 0 {
 			return b, false, nil
 		}
-	case values.Floats != nil:
-		value := values.Floats[row]
+	case values.Kind() == tables.Float64:
+		value := values.Float(int(row))
 		if v.To == chunk.Float32 {
 			if f := float32(value); math.IsInf(float64(f), 0) && !math.IsInf(value, 0) {
 				return b, false, v.tooLarge(row, value)
@@ -437,7 +440,7 @@ func (v *field) element(f *file, row uint32) (b [8]byte, ok bool, err error) {
 			return b, false, v.tooLarge(row, value)
 		}
 	default:
-		number = values.Ints[row]
+		number = values.Int(int(row))
 	}
 	if v.To == chunk.Float32 {
 		// A number that is rounded up to 2^63 is no int64.

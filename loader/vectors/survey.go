@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/vector"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/loader/spec"
@@ -62,15 +63,17 @@ func (s *survey) done(v *field) bool {
 	return len(v.Columns) == 0 && (s.plain || s.any && (!s.strings || v.Classes != nil))
 }
 
-func (f *columnSurvey) add(values *vector.Values) {
+func (f *columnSurvey) add(values *tables.Vector) {
 	if values == nil || values.AllNull() {
 		return
 	}
-	f.any, f.strings, f.floats = true, f.strings || values.Codes != nil, f.floats || values.Floats != nil
+	f.any, f.strings = true, f.strings || values.Kind() == tables.String
+	f.floats = f.floats || values.Kind() == tables.Float64
 	if f.names == nil {
 		f.names = map[string]bool{}
 	}
-	for _, name := range values.Names {
+	_, names := values.Distinct()
+	for _, name := range names {
 		f.names[name] = true
 	}
 }
