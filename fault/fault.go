@@ -178,8 +178,8 @@ func KindOf(err error) Kind {
 // other types are returned unchanged. Text that was wrapped around an Error is dropped, so call it
 // before wrapping. The same holds for WithPart and AtOffset.
 func WithFile(err error, file string) error {
-	var e *Error
-	if !errors.As(err, &e) || e.File != "" {
+	e, ok := errors.AsType[*Error](err) // without memory where err is nil, as of each cell that is read
+	if !ok || e.File != "" {
 		return err
 	}
 	c := *e
@@ -191,11 +191,8 @@ func WithFile(err error, file string) error {
 // added to its offset. A layer that decodes a piece of a file uses it, since it knows where the
 // piece begins. A base of NoOffset drops the offset. It returns errors of other types than *Error unchanged.
 func WithPart(err error, part string, base int64) error {
-	if err == nil {
-		return nil
-	}
-	var e *Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
 		return err
 	}
 	cause := *e

@@ -245,7 +245,7 @@ func (l *Listing) openPrevious(ctx context.Context) error {
 // Close closes what List has opened.
 func (l *Listing) Close() (err error) {
 	for _, p := range l.previous {
-		err = errors.Join(err, p.close())
+		err = errors.Join(err, p.f.Close())
 	}
 	if l.table != nil {
 		err = errors.Join(err, l.table.Close())
@@ -362,10 +362,10 @@ func (l *Listing) append(row parquet.Row, i int) (_ parquet.Row, size int, err e
 }
 
 // begin looks up the previous rows of a block of files.
-func (l *Listing) begin(_ context.Context, first, n int) error {
+func (l *Listing) begin(ctx context.Context, first, n int) error {
 	l.reusable = map[string]rowio.Row{}
 	for _, p := range l.previous {
-		if err := p.find(l.files[0][first:first+n], l.reusable); err != nil {
+		if err := p.find(ctx, l.files[0][first:first+n], l.reusable); err != nil {
 			return fault.WithFile(err, p.name)
 		}
 	}

@@ -52,9 +52,7 @@ func (l *Listing) WritePart(ctx context.Context, w io.Writer, first, count int) 
 func (l *Listing) Merge(ctx context.Context, w io.Writer, parts iter.Seq2[*Part, error]) (n int, err error) {
 	next, stop := iter.Pull2(parts)
 	defer stop()
-	m := &merging{list: l, next: next}
-	defer func() { err = errors.Join(err, m.close()) }()
-	return l.write(ctx, w, m)
+	return l.write(ctx, w, &merging{list: l, next: next})
 }
 
 // merging takes the rows of files from parts.
@@ -90,7 +88,7 @@ func (m *merging) begin(ctx context.Context, first, n int) error {
 				return err
 			}
 		}
-		if err := m.take(&m.block[k], m.list.files[k%fields][sample].uri); err != nil {
+		if err := m.take(ctx, &m.block[k], m.list.files[k%fields][sample].uri); err != nil {
 			return err
 		}
 	}
@@ -99,9 +97,6 @@ func (m *merging) begin(ctx context.Context, first, n int) error {
 
 // turn opens the next part, which begins at a sample.
 func (m *merging) turn(ctx context.Context, sample int) error {
-	if err := m.close(); err != nil {
-		return err
-	}
 	part, err, more := m.next()
 	switch {
 	case err != nil:
@@ -109,23 +104,20 @@ func (m *merging) turn(ctx context.Context, sample int) error {
 	case !more || part.First != sample || part.Count < 1:
 		return damaged("the parts lack sample %d", sample)
 	}
-	m.part, m.at = part, 0
+	m.part, m.rows, m.at = part, nil, 0
 	want := part.Count*len(m.list.files) - len(part.Skipped)
 	if want <= 0 {
 		return nil
 	}
-	if _, err := checkCatalog(ctx, part.Body); err != nil {
-		return err
-	}
-	m.rows, err = openRows(part.Body, part.Body.Size())
-	if err == nil && m.rows.r.NumRows() != int64(want) {
-		err = damaged("%d rows, not %d", m.rows.r.NumRows(), want)
+	m.rows, err = openRows(ctx, part.Body)
+	if err == nil && m.rows.rows != int64(want) {
+		err = damaged("%d rows, not %d", m.rows.rows, want)
 	}
 	return err
 }
 
 // take takes the row of the next file.
-func (m *merging) take(to *builtRow, uri string) error {
+func (m *merging) take(ctx context.Context, to *builtRow, uri string) (err error) {
 	at := m.at
 	m.at++
 	if skipped := m.part.Skipped; len(skipped) > 0 && skipped[0].File == at {
@@ -135,24 +127,12 @@ func (m *merging) take(to *builtRow, uri string) error {
 	if m.rows == nil {
 		return damaged("it has no rows")
 	}
-	if len(m.rows.next) == 0 && !m.rows.end {
-		if err := m.rows.read(); err != nil {
-			return err
-		}
+	if m.rows.next < m.rows.rows {
+		to.row, err = m.rows.Read(ctx, m.rows.next)
 	}
-	if len(m.rows.next) == 0 || m.rows.next[0].URI != uri {
-		return damaged("it has no row of %q", uri)
+	if m.rows.next++; err == nil && to.row.URI != uri {
+		err = damaged("it has no row of %q", uri)
 	}
-	to.row, m.rows.next = m.rows.next[0], m.rows.next[1:]
-	return nil
-}
-
-// close closes the part.
-func (m *merging) close() (err error) {
-	if m.rows != nil {
-		err = m.rows.r.Close()
-	}
-	m.rows = nil
 	return err
 }
 

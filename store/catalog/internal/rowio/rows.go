@@ -1,4 +1,4 @@
-// Package rowio writes the rows of a catalog to Parquet.
+// Package rowio reads and writes the rows of a catalog.
 package rowio
 
 import (
