@@ -467,6 +467,23 @@ func (p *Plan) clear(dst Target, cv *Converter, box Box, data bool) {
 	})
 }
 
+// CopyRow copies the elements of a box, of size bytes each, and their mask, from row number from of the batch. It
+// allocates nothing and panics if the box or that row lies outside the input.
+func (p *Plan) CopyRow(dst Target, size int, box Box, from int) {
+	if n := p.axes[axisN].n; from < 0 || from >= n || box.N < 0 || box.N >= n {
+		panic("einops: box outside the input")
+	}
+	back := p.axes[axisN].offset(from) - p.axes[axisN].offset(box.N)
+	stride := p.runs.stride
+	p.eachRun(box, func(_, _, _, first, n int) (goOn bool) {
+		kernel.Copy(dst.Data[first*size:], stride, dst.Data[(first+back)*size:], stride, n, size)
+		if dst.Mask != nil {
+			kernel.Copy(dst.Mask[first:], stride, dst.Mask[first+back:], stride, n, 1)
+		}
+		return true
+	})
+}
+
 // eachRun calls visit for the runs of a box: n samples from column x of row y of band b on, whose elements begin at
 // number first. It ends when visit returns false.
 func (p *Plan) eachRun(box Box, visit func(b, y, x, first, n int) (goOn bool)) {

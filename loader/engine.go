@@ -194,7 +194,8 @@ type Pending struct {
 	todo      atomic.Int64   // units that are not done
 	order     int64          // of its first row in Engine.tiles
 	plan      tilePlan
-	run       *runAhead // nil unless its reads were announced
+	same      map[workUnit]*sameRaster // of units whose rows have the same raster
+	run       *runAhead                // nil unless its reads were announced
 	// drawing says that weights still draw the samples of the ticket, so that the queue keeps it; dequeued, that it has
 	// left the queue; undrawn, why weights gave no samples. The queue's mu guards all three.
 	drawing, dequeued bool
@@ -222,7 +223,8 @@ const (
 type workUnit struct {
 	p                *Pending
 	row, field, step int
-	view             int // of a field: the window that is read next
+	view             int   // of a field: the window that is read next
+	order            int64 // of that window in Reader.ForViews; 0: it shares no chunks
 }
 
 // rowErrors holds the errors of one row.

@@ -115,7 +115,9 @@ func (e *Engine) coarserPart(ctx context.Context, d *dataset, a *catalog.Asset, 
 
 // tileKey returns the key of the chunks of a read, but for Chunk and Mask.
 func (d *dataset) tileKey(field, step int, rd *rasterRead) pixels.TileKey {
-	key := pixels.TileKey{Set: d.number, Column: d.column(field, step), Part: max(rd.part, 0), Row: rd.row}
+	column := d.column(field, step)
+	key := pixels.TileKey{Set: d.number, Column: column, Part: max(rd.part, 0),
+		Row: d.table.Fields[column].Same(rd.row)}
 	if rd.asset.Raster != nil {
 		key.Level = 1 + rd.asset.Overview
 	}

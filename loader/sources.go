@@ -111,6 +111,11 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", "no samples"),
 			src.Source)
 	}
+	if !set.kind.Ground {
+		if err := set.table.NoteSame(ctx); err != nil {
+			return shuffle.Source{}, err
+		}
+	}
 	if err := set.openBeside(ctx, list[len(set.fields):], e.options); err != nil {
 		return shuffle.Source{}, err
 	}

@@ -80,7 +80,7 @@ func (p *Pending) lost(k int, err error) error {
 	if p.there == nil || !p.engine.fills(err) {
 		return err
 	}
-	p.fail(workUnit{p, k, -1, 0, 0}, err)
+	p.fail(workUnit{p: p, row: k, field: -1}, err)
 	return nil
 }
 

@@ -194,7 +194,7 @@ func (p *Pending) begin() {
 // when all units are done, and once for the tickets that have started meanwhile: the next ones have no native tensors.
 func (p *Pending) decodeAgain(r *pixels.Reader) error {
 	p.group.mixed.Store(true)
-	p.layout, p.batch.Bad = p.converted, nil
+	p.layout, p.batch.Bad, p.same = p.converted, nil, nil
 	p.begin()
 	for row, pos := range p.batch.Positions {
 		if pos < 0 {

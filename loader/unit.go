@@ -72,8 +72,12 @@ func (u workUnit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error
 		pending.clearStep(u.field, u.row, u.step)
 		return nil
 	}
+	if s := pending.same[u]; s != nil && draw.Attempt == 0 {
+		return s.pixels(r, u, row)
+	}
 	if d.views != nil {
-		return u.views(r, d, draw, row)
+		defer u.announce(r, viewOrder(0))()
+		return u.windows(r, row, viewOrder(0))
 	}
 	return u.window(r, d, draw, row)
 }
@@ -97,8 +101,8 @@ func (u workUnit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row i
 		switch {
 		case d.pooled():
 			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key}
-		case d.views != nil:
-			r.Share = pixels.Shared{Tiles: r.ForViews(), Key: key, Order: viewOrder(u.view)}
+		case u.order > 0:
+			r.Share = pixels.Shared{Tiles: r.ForViews(), Key: key, Order: u.order}
 		case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
 			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
 		}
@@ -112,27 +116,41 @@ func (u workUnit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row i
 // viewOrder returns the place of a view's window in Reader.ForViews.
 func viewOrder(view int) int64 { return int64(view) + 1 }
 
-// views decodes all windows of a raster field of a sample. What is needed twice is announced, and then decoded once.
-func (u workUnit) views(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64) error {
-	engine, tiles := u.p.engine, r.ForViews()
-	draws := make([]shuffle.Draw, len(d.views.all))
-	explain := engine.explaining(d)
-	for i, view := range d.views.all {
-		draws[i] = engine.plan.View(draw, i)
+// announce announces what is needed twice among the windows of a raster field of a sample, so that it is decoded once.
+// first is the place of the first one in Reader.ForViews. The caller must call over when they are read.
+func (u workUnit) announce(r *pixels.Reader, first int64) (over func()) {
+	d, draw, tiles := u.p.set(u.row), &u.p.draws[u.row], r.ForViews()
+	row, explain := u.p.engine.rowRead(d, draw, u.field, u.step), u.p.engine.explaining(d)
+	views := d.ofViews()
+	announced := make([][]pixels.Need, len(views))
+	for i, view := range views {
+		drawn := u.p.engine.plan.View(draw, i)
 		if view.pooled() {
 			continue
 		}
-		assets, err := explain(u.p.ctx, view, &draws[i], u.field, u.step, row)
+		assets, err := explain(u.p.ctx, view, &drawn, u.field, u.step, row)
 		if err != nil {
 			continue // reading it gives the error
 		}
-		chunks := needs(assets)
-		tiles.Plan(viewOrder(i), chunks)
-		defer tiles.Forget(viewOrder(i), chunks)
+		announced[i] = needs(assets)
+		tiles.Plan(first+int64(i), announced[i])
 	}
-	for i, view := range d.views.all {
-		u.view = i
-		if err := u.window(r, view, &draws[i], row); err != nil {
+	return func() {
+		for i, chunks := range announced {
+			tiles.Forget(first+int64(i), chunks)
+		}
+	}
+}
+
+// windows decodes all windows of a raster field of a sample. first is as of announce, or 0.
+func (u workUnit) windows(r *pixels.Reader, row, first int64) error {
+	d, draw := u.p.set(u.row), &u.p.draws[u.row]
+	for i, view := range d.ofViews() {
+		drawn := u.p.engine.plan.View(draw, i)
+		if u.view = i; first > 0 {
+			u.order = first + int64(i)
+		}
+		if err := u.window(r, view, &drawn, row); err != nil {
 			return err
 		}
 	}
@@ -277,9 +295,8 @@ func (u workUnit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error
 		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
 			mosaic := r.Mosaic(to, d.sampler.Mosaic)
 			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(rd *rasterRead) (bool, error) {
-				if d.views != nil {
-					r.Share = pixels.Shared{Tiles: r.ForViews(), Key: d.tileKey(u.field, u.step, rd),
-						Order: viewOrder(u.view)}
+				if u.order > 0 {
+					r.Share = pixels.Shared{Tiles: r.ForViews(), Key: d.tileKey(u.field, u.step, rd), Order: u.order}
 				}
 				err := mosaic.Add(pending.ctx, rd.raster, rd.asset, rd.bands.Picked, rd.mapping, rd.last,
 					engine.options.MaxChunkBytes)
@@ -296,7 +313,7 @@ func (u workUnit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error
 // clearStep fills one step of a raster field of a row, in all views.
 func (p *Pending) clearStep(field, k, step int) {
 	for view, set := range p.set(k).ofViews() {
-		u := workUnit{p, k, field, step, view}
+		u := workUnit{p: p, row: k, field: field, step: step, view: view}
 		cv, err := castsOf(set.rasters[field].Tensor(), p.layoutOf(u)).Get(&chunk.Index{}, nil)
 		if err != nil {
 			// It was made when the field was compiled.
@@ -310,12 +327,12 @@ func (p *Pending) clearStep(field, k, step int) {
 func (p *Pending) units(row int) iter.Seq[workUnit] {
 	return func(yield func(workUnit) bool) {
 		for field, step := range p.group.lead().images() {
-			if !yield(workUnit{p, row, field, step, 0}) {
+			if !yield(workUnit{p: p, row: row, field: field, step: step}) {
 				return
 			}
 		}
 		if p.group.readsColumns() {
-			yield(workUnit{p, row, -1, 0, 0})
+			yield(workUnit{p: p, row: row, field: -1})
 		}
 	}
 }

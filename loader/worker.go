@@ -94,18 +94,26 @@ func (e *Engine) retires(u workUnit, r *pixels.Reader) bool {
 // hand sends the units of the ticket to the workers, row by row. It fills the rows of padding
 // itself.
 func (p *Pending) hand(send func(workUnit)) {
-	p.todo.Store(1) // for hand itself, so workers do not finish the batch before all of its units are sent
+	p.noteSame()
+	units := int64(1) // for hand itself, so workers do not finish the batch before all of its units are sent
+	for _, pos := range p.batch.Positions {
+		if pos >= 0 {
+			units += int64(p.group.perRow)
+		}
+	}
+	p.todo.Store(units)
 	for row, pos := range p.batch.Positions {
 		if pos < 0 {
 			if err := crash.Call(func() error { p.clearRow(row); return nil }); err != nil {
 				crash.Report(p.engine.options.Logger, err)
-				p.fail(workUnit{p, row, -1, 0, 0}, err)
+				p.fail(workUnit{p: p, row: row, field: -1}, err)
 			}
 			continue
 		}
-		p.todo.Add(int64(p.group.perRow))
 		for u := range p.units(row) {
-			send(u)
+			if !u.follows() {
+				send(u)
+			}
 		}
 	}
 	_ = p.complete(nil) // hand is done; Wait returns the error
@@ -119,33 +127,46 @@ func (e *Engine) work(ctx context.Context) {
 		reader.Client = unit.p.client
 		reader.Work()
 		reader.Clock.Waited()
-		// A unit of a cancelled ticket is dropped, but complete must count it: otherwise the
-		// ticket's memory would be lost.
-		err := unit.p.ctx.Err()
-		if ctx.Err() != nil {
-			err = ErrClosed
+		if same := unit.p.same[unit]; same != nil {
+			for _, u := range same.units {
+				reader = e.serve(ctx, u, reader)
+			}
+			same.end()
+		} else {
+			reader = e.serve(ctx, unit, reader)
 		}
-		if err == nil {
-			err = unit.p.attempt(unit, reader)
-		}
-		if err != nil {
-			unit.p.fail(unit, err)
-		}
-		reader.Clock.Lap(resources.StageOther)
-		e.note(unit, reader.Clock.Done())
-		if crash.Is(unit.p.complete(reader)) || crash.Is(err) {
-			// The panic may have left the buffers and decoders of the reader half changed.
-			endReader(reader)
-			reader = e.newReader()
-			reader.Client = unit.p.client
-		}
-		reader.Clock.Lap(resources.StageOther)
 		reader.Rest()
 		if e.retires(unit, reader) {
 			break
 		}
 	}
 	reader.Clock.Waited()
+}
+
+// serve does a unit, and returns the reader for the next one.
+func (e *Engine) serve(ctx context.Context, unit workUnit, reader *pixels.Reader) *pixels.Reader {
+	// A unit of a cancelled ticket is dropped, but complete must count it: otherwise the
+	// ticket's memory would be lost.
+	err := unit.p.ctx.Err()
+	if ctx.Err() != nil {
+		err = ErrClosed
+	}
+	if err == nil {
+		err = unit.p.attempt(unit, reader)
+	}
+	if err != nil {
+		unit.p.fail(unit, err)
+	}
+	reader.Clock.Lap(resources.StageOther)
+	e.note(unit, reader.Clock.Done())
+	if crash.Is(unit.p.complete(reader)) || crash.Is(err) {
+		// The panic may have left the buffers and decoders of the reader half changed.
+		endReader(reader)
+		reader = e.newReader()
+		reader.Client = unit.p.client
+	}
+	reader.Clock.Lap(resources.StageOther)
+	return reader
 }
 
 // note counts the work on a unit, with Options.Stages.

@@ -38,6 +38,8 @@ type Sums struct {
 	Values [16]byte
 	Folder []byte
 	Below  bool
+	// Repeats says that a value may come several times, of URIs that are known to differ it is false.
+	Repeats bool
 	// Sizes is the digest of the numbers alone, MaxUint64 for a null. OfSizes says that it is known.
 	Sizes   [16]byte
 	OfSizes bool

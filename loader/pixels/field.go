@@ -875,6 +875,16 @@ func (r *Row) Clear() {
 	r.fill(einops.Box{Y1: r.Field.H, X1: r.Field.W})
 }
 
+// CopyFrom copies the row's pixels in all bands and steps of time, and their mask, from another row of the tensor,
+// whose elements have so many bytes.
+func (r *Row) CopyFrom(from, size int) {
+	box := einops.Box{N: r.N, B1: r.Field.bands(), Y1: r.Field.H, X1: r.Field.W}
+	for t := range max(r.Field.TimeSteps, 1) {
+		box.T = r.step(t)
+		r.Plan.CopyRow(r.Dst, size, box, from)
+	}
+}
+
 // variants has a field compiled for rasters of other dtypes than its first one, by dtype. Workers read it for every
 // such raster, and write it once for a dtype.
 type variants struct {

@@ -145,6 +145,7 @@ type Field struct {
 	changes []assetChange // of its rasters, in order
 	change  valueChange   // of its values, or nil
 	lacks   []bool        // the rows without a raster, of a field that may lack; nil of others
+	same    []uint32      // see Same
 }
 
 // assetChange is what the spec makes of a raster, and valueChange of a value that is not null.

@@ -816,6 +816,9 @@ func (t *Table) file(ctx context.Context, field int, row int64) (Asset, error) {
 		return a, nil
 	}
 	key := assetKey{field, f.tableRow(row)}
+	if f.same != nil {
+		key.row = f.tableRow(int64(f.same[row]))
+	}
 	if a, ok := t.assets.Get(key); ok {
 		return a, nil
 	}

@@ -30,6 +30,7 @@ type fieldColumns struct {
 	kind               Kind
 	axes               chunk.Axes        // as Source.Axes
 	rows               []int64           // the row of the table that each sample has; nil: all rows, in order
+	same               []uint32          // the first sample with the raster of each; nil: all differ: see Table.Same
 	main               *columns.Column   // the values; of a raster its URIs
 	resolved, optional bool              // its values are paths relative to the table, of files that need not be there
 	contents           bool              // its values are what the files hold whose paths main has

@@ -62,7 +62,7 @@ func TestScale(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		options := rowio.RowOptions{Workers: 2, Folders: map[string]string{"uri": "tiles/"}}
+		options := rowio.RowOptions{Workers: 2, Folders: map[string]rowio.Folder{"uri": {Path: "tiles/"}}}
 		rows := rowio.Source{Make: func(_ context.Context, i int) (rowio.Row, error) { return syntheticRow(i), nil }}
 		if _, err := rowio.Write(context.Background(), f, n, options, rows); err != nil {
 			t.Fatal(err)

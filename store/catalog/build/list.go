@@ -16,9 +16,11 @@ import (
 	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/encode"
+	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
@@ -328,19 +330,24 @@ func (l *Listing) write(ctx context.Context, w io.Writer, parts *merging) (n int
 	return n, err
 }
 
-// folders returns the folder that the URIs of each field share, by the name of their column.
-func (l *Listing) folders() map[string]string {
-	made := map[string]string{}
+// folders returns the folder that the URIs of each field share, by the name of their column, and whether some of them
+// are equal.
+func (l *Listing) folders() map[string]rowio.Folder {
+	made := map[string]rowio.Folder{}
 	for k, files := range l.files {
 		name := layout.URI
 		if k > 0 {
 			name = l.o.Fields[k].Field
 		}
 		shared := pathname.Folder([]byte(files[0].uri))
+		var sums []xxh3.Uint128
 		for i := range files {
 			shared = pathname.Shared(shared, []byte(files[i].uri))
+			if len(files) <= catalog.SameRows {
+				sums = append(sums, xxh3.HashString128(files[i].uri))
+			}
 		}
-		made[name] = string(shared)
+		made[name] = rowio.Folder{Path: string(shared), Repeats: digest.First(sums) != nil}
 	}
 	return made
 }

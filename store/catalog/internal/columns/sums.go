@@ -33,7 +33,7 @@ func sumsOf(f *File) (map[string]*column.Sums, error) {
 			return nil, bad()
 		}
 		if text.Folder != nil {
-			sum.Below, sum.Folder = true, []byte(*text.Folder)
+			sum.Below, sum.Folder, sum.Repeats = true, []byte(*text.Folder), text.Repeats
 		}
 		sums[name] = sum
 	}

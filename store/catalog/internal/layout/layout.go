@@ -50,11 +50,13 @@ type Sums struct {
 }
 
 // Sum has the digests of a column in hexadecimal digits, as the fingerprint takes them: of all of its values, which
-// are below Folder if the column has URIs, and of its numbers as the sizes of files.
+// are below Folder if the column has URIs, and of its numbers as the sizes of files. Repeats says that some URIs come
+// several times.
 type Sum struct {
-	Values string  `json:"values"`
-	Folder *string `json:"folder,omitempty"`
-	Sizes  string  `json:"sizes,omitempty"`
+	Values  string  `json:"values"`
+	Folder  *string `json:"folder,omitempty"`
+	Repeats bool    `json:"repeats,omitempty"`
+	Sizes   string  `json:"sizes,omitempty"`
 }
 
 // Listed says how the samples of a catalog were called in the directory that it was made of.

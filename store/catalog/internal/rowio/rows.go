@@ -71,8 +71,15 @@ type RowOptions struct {
 	Progress func(done, total int) // may be nil
 	// called for each row left out because its file is faulty; nil: such a row is an error
 	Skipped func(i int, err error)
-	// by the name of a column of URIs, the folder that all rows share: up to and including the last "/"
-	Folders map[string]string
+	// by the name of a column of URIs
+	Folders map[string]Folder
+}
+
+// Folder says what the URIs of a column share: the path up to and including the last "/". Repeats says that some of
+// them are equal.
+type Folder struct {
+	Path    string
+	Repeats bool
 }
 
 // Columns are columns behind the columns of Row. Each has one leaf.
@@ -125,7 +132,7 @@ type catalogWriter struct {
 	inRows  int // rows of the current row group
 }
 
-func newCatalogWriter(w io.Writer, more *Columns, folders map[string]string) *catalogWriter {
+func newCatalogWriter(w io.Writer, more *Columns, folders map[string]Folder) *catalogWriter {
 	options := []parquet.WriterOption{
 		parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds(layout.Index), parquet.SkipPageBounds(layout.Header),

@@ -27,13 +27,14 @@ type columnSum struct {
 	ofSizes       bool
 	below         bool   // a folder was given, without which the digest has the values
 	folder        []byte // the one given
+	repeats       bool   // some values are said to be equal
 	shared        []byte // the one that the values so far share
 	some          bool   // there was a value that is not null
 	outside       bool   // a value does not begin with the folder
 }
 
 // newSums returns the digests of the columns that fields read: URIs, sizes, and the columns of joined tables.
-func newSums(fields []parquet.Field, folders map[string]string) sums {
+func newSums(fields []parquet.Field, folders map[string]Folder) sums {
 	standard := map[string]bool{}
 	for _, field := range Fields() {
 		standard[field.Name()] = true
@@ -47,7 +48,8 @@ func newSums(fields []parquet.Field, folders map[string]string) sums {
 		if kind == 0 || standard[base] && base != layout.Size && !below {
 			continue
 		}
-		made[i] = &columnSum{name: name, kind: kind, values: digest.New(), below: below, folder: []byte(folder)}
+		made[i] = &columnSum{name: name, kind: kind, values: digest.New(), below: below, folder: []byte(folder.Path),
+			repeats: folder.Repeats}
 		if base == layout.Size {
 			made[i].ofSizes, made[i].sizes = true, digest.New()
 		}
@@ -136,7 +138,7 @@ func (s sums) text(rows int64) string {
 		text := layout.Sum{Values: sum.values.Hex()}
 		if sum.below {
 			folder := string(sum.folder)
-			text.Folder = &folder
+			text.Folder, text.Repeats = &folder, sum.repeats
 		}
 		if sum.ofSizes {
 			text.Sizes = sum.sizes.Hex()

@@ -1,0 +1,180 @@
+package loader
+
+import (
+	"slices"
+
+	"github.com/chaski-eo/chaski/internal/num"
+	"github.com/chaski-eo/chaski/loader/pixels"
+	"github.com/chaski-eo/chaski/loader/rows"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// sameRaster is the units of a batch whose rows have the same raster of a field, in the order of the rows: several
+// captions of one image, for example. One worker does them one after the other. Windows that are equal are copied, and
+// of others each chunk is decoded once.
+type sameRaster struct {
+	units []workUnit
+	// What follows is for the worker, once it has begun.
+	begun   bool
+	windows [][]turnedWindow // of each unit, for all its views; nil where the window is not known: reading it has the error
+	done    []bool           // the units whose pixels are in the batch
+	over    []func()         // end what was announced
+}
+
+// turnedWindow is what decides the pixels that a row has of a raster.
+type turnedWindow struct {
+	box       shuffle.Box
+	transform shuffle.Element
+}
+
+// noteSame finds the units whose rows have the same raster.
+func (p *Pending) noteSame() {
+	if p.same = nil; p.engine.spans != nil || !slices.ContainsFunc(p.group.sets, (*dataset).repeats) {
+		return
+	}
+	type raster struct {
+		set         *dataset
+		field, step int
+		row         int64
+	}
+	found := map[raster]*sameRaster{}
+	for row, pos := range p.batch.Positions {
+		if pos < 0 {
+			continue
+		}
+		set, draw := p.set(row), &p.draws[row]
+		if !set.repeats() || set.pooled() || set.sharesChunks(len(p.ticket.Corners) > 0) {
+			continue
+		}
+		for field, step := range p.group.lead().images() {
+			of := &set.table.Fields[set.column(field, step)]
+			at := p.engine.rowRead(set, draw, field, step)
+			if at < 0 || !of.Repeats() {
+				continue
+			}
+			key := raster{set, field, step, of.Same(at)}
+			if found[key] == nil {
+				found[key] = &sameRaster{}
+			}
+			found[key].units = append(found[key].units, workUnit{p: p, row: row, field: field, step: step})
+		}
+	}
+	p.same = map[workUnit]*sameRaster{}
+	for _, s := range found {
+		if len(s.units) == 1 {
+			continue
+		}
+		for _, u := range s.units {
+			p.same[u] = s
+		}
+	}
+}
+
+// repeats reports whether some rows of the table have the same raster of a field.
+func (d *dataset) repeats() bool {
+	return d.ground == nil && slices.ContainsFunc(d.table.Fields, func(f rows.Field) bool { return f.Repeats() })
+}
+
+// follows reports whether a unit is done with another one, whose raster it has.
+func (u workUnit) follows() bool {
+	s := u.p.same[u]
+	return s != nil && s.units[0] != u
+}
+
+// pixels decodes a unit, or copies its pixels from one before it.
+func (s *sameRaster) pixels(r *pixels.Reader, u workUnit, row int64) error {
+	if !s.begun {
+		s.begin(r)
+	}
+	k := slices.Index(s.units, u)
+	if from := s.like(k); from >= 0 && s.done[from] {
+		u.copy(s.units[from].row)
+		s.done[k] = true
+		return nil
+	}
+	err := u.windows(r, row, s.order(k))
+	s.done[k] = err == nil
+	return err
+}
+
+// like returns the first unit with the windows of unit k, -1 if no unit before it has them.
+func (s *sameRaster) like(k int) int {
+	for from := range s.units[:k] {
+		if s.windows[k] != nil && slices.Equal(s.windows[from], s.windows[k]) {
+			return from
+		}
+	}
+	return -1
+}
+
+// order returns the place of the first window of unit k in Reader.ForViews, 0 if it shares no chunks.
+func (s *sameRaster) order(k int) int64 {
+	if s.over == nil {
+		return 0
+	}
+	views := len(s.units[k].p.set(s.units[k].row).ofViews())
+	return viewOrder(k * views)
+}
+
+// begin finds the windows of all units. If some differ, it announces the chunks that they need.
+func (s *sameRaster) begin(r *pixels.Reader) {
+	s.begun, s.done = true, make([]bool, len(s.units))
+	for _, u := range s.units {
+		s.windows = append(s.windows, u.turnedWindows())
+	}
+	differ := func(k int) bool { return k > 0 && s.windows[k] != nil && s.like(k) < 0 }
+	views := s.units[0].p.set(s.units[0].row).views != nil
+	if !views && !slices.ContainsFunc(num.Range[int](0, len(s.units)), differ) {
+		return
+	}
+	s.over = []func(){}
+	for k, u := range s.units {
+		if s.windows[k] != nil && s.like(k) < 0 {
+			s.over = append(s.over, u.announce(r, s.order(k)))
+		}
+	}
+}
+
+// end ends the work on the units.
+func (s *sameRaster) end() {
+	for _, over := range s.over {
+		over()
+	}
+}
+
+// turnedWindows returns the windows of a unit, nil if one is not known.
+func (u workUnit) turnedWindows() (out []turnedWindow) {
+	e, ctx, draw := u.p.engine, u.p.ctx, &u.p.draws[u.row]
+	d := u.p.set(u.row)
+	row := e.rowRead(d, draw, u.field, u.step)
+	for i, view := range d.ofViews() {
+		drawn := e.plan.View(draw, i)
+		asset, err := d.table.Fields[d.column(u.field, u.step)].Asset(ctx, row)
+		if err != nil {
+			return nil
+		}
+		box, err := e.windowOf(ctx, view, &drawn, u.field, row, asset)
+		if err != nil {
+			return nil
+		}
+		out = append(out, turnedWindow{box, drawn.Transform})
+	}
+	return out
+}
+
+// copy copies the pixels of a unit, and what is known of them, from another row.
+func (u workUnit) copy(from int) {
+	p := u.p
+	set := p.set(u.row)
+	for i, view := range set.ofViews() {
+		u.view = i
+		number := view.layoutOf(u.field)
+		masked := !p.layout.rasters[number].native || p.masked[number].Load() // else no row has a mask
+		p.sink(u, nil, shuffle.Box{}, masked).CopyFrom(from, p.layout.rasters[number].dtype.Size())
+	}
+	if p.inFiles != nil && p.inFiles[u.field] != nil {
+		n := p.group.lead().rasters[u.field].TimeSteps
+		steps := p.inFiles[u.field]
+		copy(steps[u.row*n:][:n], steps[from*n:][:n])
+	}
+}
