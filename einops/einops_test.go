@@ -809,6 +809,49 @@ func TestFillBox(t *testing.T) {
 	})
 }
 
+// TestCopyRow: a box of a row gets the elements, and their mask, of another row, and no other element changes.
+func TestCopyRow(t *testing.T) {
+	check(t, func(rt *rapid.T) {
+		pattern, axes, sizes := drawLayout(rt)
+		plan := mustPlan(t, pattern, axes, sizes)
+		if plan.Len() > 1<<13 {
+			return
+		}
+		s, size := sizesOf(axes), rapid.SampledFrom([]int{1, 2, 4, 8, 16}).Draw(rt, "size")
+		dst := einops.Target{Data: make([]byte, plan.Len()*size)}
+		for i := range dst.Data {
+			dst.Data[i] = byte(i * 7)
+		}
+		if rapid.Bool().Draw(rt, "masked") {
+			dst.Mask = make([]byte, plan.Len())
+			for i := range dst.Mask {
+				dst.Mask[i] = byte(i * 5)
+			}
+		}
+		before := einops.Target{Data: slices.Clone(dst.Data), Mask: slices.Clone(dst.Mask)}
+		one := func(axis int) int { return rapid.IntRange(0, s[axis]-1).Draw(rt, "place") }
+		from, box := one(axisN), einops.Box{N: one(axisN), T: one(axisT), B1: s[axisB], Y1: s[axisY], X0: one(axisX),
+			X1: s[axisX]}
+		plan.CopyRow(dst, size, box, from)
+		_, index := slowLayout(pattern, axes, sizes)
+		place := map[int]int{} // of the element with a sample
+		for at, in := range index {
+			place[in] = at
+		}
+		image := s[axisB] * s[axisY] * s[axisX]
+		for at, in := range index {
+			source := at
+			if in%s[axisX] >= box.X0 && in/image == box.N*s[axisT]+box.T {
+				source = place[in+(from-box.N)*s[axisT]*image]
+			}
+			if !slices.Equal(dst.Data[at*size:][:size], before.Data[source*size:][:size]) ||
+				dst.Mask != nil && dst.Mask[at] != before.Mask[source] {
+				rt.Fatalf("%q row %d from %d, box %+v: element %d is not element %d", pattern, box.N, from, box, at, source)
+			}
+		}
+	})
+}
+
 func TestConverterRefuses(t *testing.T) {
 	scale := []float32{1}
 	zero, bits := 0.0, uint64(0)

@@ -158,6 +158,7 @@ type dryRun struct {
 	// lastUse has for each chunk that windows may share the last row that needs it, by number.
 	lastUse   map[pixels.TileKey]int64
 	pages     pageWork
+	same      readOnce
 	rows      int64 // that were counted
 	planned   int64 // rows at a time
 	allowance int64 // bytes of memory that are charged
@@ -280,6 +281,7 @@ func (p *dryRun) block(ctx context.Context, b stepRange) error {
 // announce tells reads what the worker reads for a step.
 func (p *dryRun) announce(ctx context.Context, step int64) error {
 	rows, err := p.planStep(ctx, step)
+	p.same = readOnce{}
 	for i := range rows {
 		if err == nil && rows[i].Position >= 0 {
 			_, err = p.row(ctx, &rows[i])
@@ -345,6 +347,7 @@ func (p *dryRun) step(ctx context.Context, rows []dryrun.Row) error {
 		return err
 	}
 	var total dryrun.Work
+	p.same = readOnce{}
 	for i := range rows {
 		row := &rows[i]
 		if row.Position < 0 {
@@ -400,6 +403,12 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 			continue
 		}
 		view := set.view(asset.View)
+		if p.engine.spans == nil && r.Draw.Attempt == 0 && set.copies(false) {
+			again, other := p.same.note(p.engine.plan, r, asset)
+			if p.out.Loose = p.out.Loose || other && !again; again {
+				continue
+			}
+		}
 		w.Opens++
 		p.out.Gap = max(p.out.Gap, asset.Gap)
 		w.Needed += int64(len(asset.Chunks))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/internal/num"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -43,7 +44,7 @@ func (p *Pending) noteSame() {
 			continue
 		}
 		set, draw := p.set(row), &p.draws[row]
-		if !set.repeats() || set.pooled() || set.sharesChunks(len(p.ticket.Corners) > 0) {
+		if !set.copies(len(p.ticket.Corners) > 0) {
 			continue
 		}
 		for field, step := range p.group.lead().images() {
@@ -73,6 +74,12 @@ func (p *Pending) noteSame() {
 // repeats reports whether some rows of the table have the same raster of a field.
 func (d *dataset) repeats() bool {
 	return d.ground == nil && slices.ContainsFunc(d.table.Fields, func(f rows.Field) bool { return f.Repeats() })
+}
+
+// copies reports whether rows of a batch that have the same raster are done together: windows that share chunks with
+// others do so by Engine.tiles. named is as of sharesChunks.
+func (d *dataset) copies(named bool) bool {
+	return d.repeats() && !d.pooled() && !d.sharesChunks(named)
 }
 
 // follows reports whether a unit is done with another one, whose raster it has.
@@ -177,4 +184,27 @@ func (u workUnit) copy(from int) {
 		steps := p.inFiles[u.field]
 		copy(steps[u.row*n:][:n], steps[from*n:][:n])
 	}
+}
+
+// readOnce has, for the forecast of a step, the windows of each raster that several rows may have.
+type readOnce map[pixels.TileKey]map[readWindow]bool
+
+// readWindow is a window of a raster in a tensor.
+type readWindow struct {
+	field      string
+	step, view int
+	window     turnedWindow
+}
+
+// note notes a read. again says that a row of the step has the same window, so it is copied, and other that one has
+// another window of the raster, so fewer chunks may be read than are counted.
+func (n readOnce) note(p *shuffle.Plan, r *dryrun.Row, a *dryrun.Asset) (again, other bool) {
+	drawn := p.View(&r.Draw, a.View)
+	window := readWindow{a.Field, a.Step, a.View, turnedWindow{a.Window, drawn.Transform}}
+	if n[a.Key] == nil {
+		n[a.Key] = map[readWindow]bool{}
+	}
+	again, other = n[a.Key][window], len(n[a.Key]) > 0
+	n[a.Key][window] = true
+	return again, other
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/loader/batch"
+	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
@@ -205,6 +206,19 @@ func captionRun(t *testing.T, s loader.Spec, native bool) (out []*batch.Batch, d
 		out, decoded = append(out, b), append(decoded, int(after-before))
 		reads = append(reads, files.reads)
 	}
+	forecast, err := e.Forecast(t.Context(), dryrun.Options{Samples: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	for _, n := range decoded[:e.Steps()] {
+		sum += int64(n)
+	}
+	if want := forecast.Total.Chunks; s.BadSamples != "" && s.BadSamples != spec.BadError {
+		return out, decoded, reads // headers do not show what is bad
+	} else if sum > want || forecast.Exact() && sum < want {
+		t.Errorf("%d chunks decoded in an epoch, forecast %d (exact: %v)", sum, want, forecast.Exact())
+	}
 	return out, decoded, reads
 }
 
@@ -292,6 +306,37 @@ func compareCaptions(t *testing.T, want, got []*batch.Batch) {
 				got.Convert != nil && !bytes.Equal(got.Convert.Mask, want.Convert.Mask) {
 				t.Errorf("batch %d: tensor %s differs", i, got.Name)
 			}
+		}
+	}
+}
+
+// TestRowsOfOneBadImage: each row of an image that cannot be read is bad, as a row of a file of its own is.
+func TestRowsOfOneBadImage(t *testing.T) {
+	for _, policy := range []string{spec.BadSkip, spec.BadReplace, spec.BadFill} {
+		var runs [2][]*batch.Batch
+		for i, alone := range []bool{true, false} {
+			dir := t.TempDir()
+			paths := captionRows(t, dir, "png", alone)
+			for _, path := range paths[2*captions : 3*captions] {
+				content, _ := imageFile(t, "png", 2)
+				testfile.Write(t, filepath.Join(dir, path), content[:len(content)-100])
+			}
+			s := captionTable(t, dir, "table", paths)
+			s.BatchSize, s.Shuffle, s.Seed, s.BadSamples = 9, true, 4, policy
+			runs[i], _, _ = captionRun(t, s, false)
+		}
+		bad := 0
+		for i, b := range runs[1] {
+			want := runs[0][i]
+			bad += len(b.Bad)
+			if !slices.Equal(b.Valid, want.Valid) || !slices.Equal(b.Samples, want.Samples) || len(b.Bad) != len(want.Bad) ||
+				!bytes.Equal(b.Tensors[0].Data, want.Tensors[0].Data) {
+				t.Errorf("%s: batch %d: valid %v, samples %d, bad %v; want %v, %d, %v", policy, i, b.Valid, b.Samples, b.Bad,
+					want.Valid, want.Samples, want.Bad)
+			}
+		}
+		if bad != 2*captions {
+			t.Errorf("%s: %d bad rows, want %d", policy, bad, 2*captions)
 		}
 	}
 }
