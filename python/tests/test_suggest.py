@@ -204,6 +204,18 @@ def test_captions_of_a_member_of_json(folder) -> None:
     assert len(rows) == 3
 
 
+def test_captions_with_commas_and_without_quotes(folder) -> None:
+    lines = ["image,caption"]
+    for i in range(3):
+        folder.picture(f"pics/c{i}.png")
+        lines += [f'c{i}.png,a river, a "large" bridge and {i} boats']
+    folder.text("captions.csv", "\n".join(lines))
+    rows, _, _ = only(folder)
+    for i, row in enumerate(rows):
+        np.testing.assert_array_equal(row["image"], folder.read(f"pics/c{i}.png"))
+        assert row["caption"] == f'a river, a "large" bridge and {i} boats'
+
+
 def test_boxes_of_yolo_and_coco(folder) -> None:
     images, boxes = [], []
     for i in range(3):

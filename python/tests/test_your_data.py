@@ -178,6 +178,9 @@ def tables(root: Path) -> None:
         "file,label\n" + "".join(f"{i},{label}\n" for i in range(N) for label in ("a", f"b{i % 2}"))
     )
     (root / "tables/numbered.csv").write_text("\n".join(["y", *(f"{3 * i}" for i in range(N))]))
+    said = ["a", '"a"']
+    rows = [f"{p},{i}, {said[i % 2]}" for i, p in enumerate(paths)]
+    (root / "tables/captions.csv").write_text("\n".join(["path,caption", *rows]))
     (root / "json").mkdir()
     captions = [
         {"filename": f"{i}.tif", "sentences": [{"raw": f"{i} {j}"} for j in range(1 + i % 2)]}
@@ -405,6 +408,9 @@ CHECKS: dict[str, Check] = {
         "text", ['["0 0"]', '["1 0","1 1"]', '["2 0"]', '["3 0","3 1"]']
     ),
     "a question, phrase or caption for each row": values("text", ["0 0", "1 0", "1 1", "2 0"]),
+    "captions with commas and without quotes in a CSV file": values(
+        "text", ["0, a", '1, "a"', "2, a", '3, "a"']
+    ),
     "lists of files by their class in a JSON file": values("y", WOOD_OR_WATER),
     "a table whose row numbers name the files": values("y", [0, 3, 6, 9]),
     "a class in a column": values("y", WOOD_OR_WATER),

@@ -90,7 +90,7 @@ type words struct {
 }
 
 func (w *words) Read(p []byte) (n int, err error) {
-	for n+1 < len(p) {
+	for n < len(p) {
 		if n > 0 && w.in.Buffered() == 0 {
 			return n, nil
 		}
@@ -106,9 +106,8 @@ func (w *words) Read(p []byte) (n int, err error) {
 		case c == '\n':
 			w.hasValue = false
 		case w.blank && w.hasValue:
-			p[n] = '\t'
-			n++
-			fallthrough
+			c = '\t'
+			_ = w.in.UnreadByte() // it was read just now
 		default:
 			w.hasValue = true
 		}
@@ -143,7 +142,9 @@ func separated(in *bufio.Reader, isWords, blanks bool) (io.Reader, rune) {
 
 // wantsSecond reports whether the second column of a file without a header is wanted. Then blanks separate values if
 // nothing else does.
-func wantsSecond(want func(name string) texts.Want) bool { return want("1") != want(noColumn) }
+func wantsSecond(want func(name string) texts.Want) bool {
+	return want("1") != want(noColumn) || want("1"+toEnd) != want(noColumn)
+}
 
 // isComment reports whether a line before the header is a comment: "#" alone, or "# " and text.
 func isComment(start []byte) bool {
@@ -189,6 +190,7 @@ func (t *csvTable) all(r source.Reader, comma rune) error {
 	if err := cmp.Or(utf8Start(in), skipComments(file, in)); err != nil {
 		return err
 	}
+	first := firstLine(in)
 	reader := csv.NewReader(in)
 	reader.Comma, reader.ReuseRecord = comma, true
 	head, err := reader.Read()
@@ -200,13 +202,32 @@ func (t *csvTable) all(r source.Reader, comma rune) error {
 	}
 	reader.TrimLeadingSpace = comma != '\t' && unpad(head)
 	names, data, err := columnNames(head, t.want)
+	columns := 0
+	if err == nil {
+		columns, err = restColumn(names, data != nil, t.want)
+	}
+	if columns > 0 {
+		names = slices.Clone(names[:columns])
+		names[columns-1] += toEnd
+	}
 	if err == nil {
 		err = t.columns(names)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case columns == 0:
+		return t.records(reader, file, data)
+	case data == nil:
+		first = ""
+	case first == "":
+		return fault.New(fault.Limit, "line 1", "over %d bytes, where a column is the rest of each line", maxFirst)
 	}
-	return t.records(reader, file, data)
+	line, _ := reader.FieldPos(len(head) - 1)
+	rest := restReader{in: in, comma: byte(comma), columns: columns, trims: reader.TrimLeadingSpace, line: first,
+		number: line}
+	_, rest.ofWords = text.(*words)
+	return t.restRecords(&rest, file)
 }
 
 // columns prepares the columns of the first file. Other files must have the same.
@@ -243,36 +264,45 @@ func (t *csvTable) records(reader *csv.Reader, file *textguard.Parts, data []str
 		}
 		if errors.Is(err, csv.ErrFieldCount) {
 			line, _ := reader.FieldPos(0)
+			columns := t.names[:len(t.names)-len(t.paths)]
 			return fault.New(fault.Corrupt, "line "+strconv.Itoa(line), "it has %d values for %d columns%s", len(rec),
-				len(t.names)-len(t.paths), commentHint(t.names[0], rec[0]))
+				len(columns), cmp.Or(commentHint(t.names[0], rec[0]), restHint(columns, len(rec), reader.Comma)))
 		}
 		if err != nil {
 			return csvError(reader, err)
 		}
-		for i, column := range t.into {
-			if column == nil {
-				continue
-			}
-			value := t.from[t.names[i]]
-			if i < len(rec) {
-				value = rec[i]
-			}
-			if _, text := column.Vector().Size(); text > math.MaxUint32-int64(len(value)) {
-				return fault.New(fault.Limit, "column "+t.names[i], "over %d bytes", int64(math.MaxUint32))
-			}
-			column.AddString(value)
-			t.bytes += int64(len(value)) + 8
+		if err := t.add(rec); err != nil {
+			return err
 		}
-		// Twice, because a slice that grows is copied into one that is up to twice as long.
-		if growth := 2*t.bytes - t.charge; growth > 0 {
-			growth = max(growth, csvStep)
-			if err := budget.Grow(t.ctx, growth); err != nil {
-				return err
-			}
-			t.charge += growth
-		}
-		t.rows++
 	}
+}
+
+// add adds a record.
+func (t *csvTable) add(rec []string) error {
+	for i, column := range t.into {
+		if column == nil {
+			continue
+		}
+		value := t.from[t.names[i]]
+		if i < len(rec) {
+			value = rec[i]
+		}
+		if _, text := column.Vector().Size(); text > math.MaxUint32-int64(len(value)) {
+			return fault.New(fault.Limit, "column "+t.names[i], "over %d bytes", int64(math.MaxUint32))
+		}
+		column.AddString(value)
+		t.bytes += int64(len(value)) + 8
+	}
+	// Twice, because a slice that grows is copied into one that is up to twice as long.
+	if growth := 2*t.bytes - t.charge; growth > 0 {
+		growth = max(growth, csvStep)
+		if err := budget.Grow(t.ctx, growth); err != nil {
+			return err
+		}
+		t.charge += growth
+	}
+	t.rows++
+	return nil
 }
 
 // table returns the table of all files.
@@ -345,7 +375,7 @@ const noColumn = "\x00"
 // hasNoHeader reports whether the first line of a file is data: a column is wanted by its number, from 0, and the line
 // has neither the name of another one that is wanted, nor the numbers from 0 on as names.
 func hasNoHeader(head []string, want func(name string) texts.Want) bool {
-	wanted := func(name string) bool { return want(name) != want(noColumn) }
+	wanted := func(name string) bool { return want(name) != want(noColumn) || want(name+toEnd) != want(noColumn) }
 	if !slices.ContainsFunc(numbers(len(head)), wanted) {
 		return false
 	}

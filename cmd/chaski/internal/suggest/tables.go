@@ -35,9 +35,10 @@ var (
 	labelWord = regexp.MustCompile(`(?i)(label|class|category|^y$|species_id|target|_type$|^has_|^is_|^num_|damage|` +
 		`crop|wealth|count|score|probs|tags?$|correlation|flag|answer$|question$|caption|text|` +
 		`sentence|raw$|code|value\.0)`)
-	textWord = regexp.MustCompile(`(?i)(caption|text|sentence|raw$|question|answer)`)
-	splitCol = regexp.MustCompile(`(?i)^(split|subset|fold|partition|set|phase|test|train|val)$`)
-	idWord   = regexp.MustCompile(`(?i)(^id|_id$|idx|index|^$|path|file|name|polygon|geometry|^lat|^lon|date|time)`)
+	textWord   = regexp.MustCompile(`(?i)(caption|text|sentence|raw$|question|answer)`)
+	restOfLine = regexp.MustCompile(textWord.String() + `.*\+$`)
+	splitCol   = regexp.MustCompile(`(?i)^(split|subset|fold|partition|set|phase|test|train|val)$`)
+	idWord     = regexp.MustCompile(`(?i)(^id|_id$|idx|index|^$|path|file|name|polygon|geometry|^lat|^lon|date|time)`)
 )
 
 // table is a table in texts, with values as they are written; of splits, the one of all.
@@ -103,6 +104,14 @@ func (p *prober) readTable(rel string) []*table {
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	read, err := texts.Read(p.ctx, file, as, func(string) texts.Want { return texts.Written })
+	if fault.KindOf(err) == fault.Corrupt { // texts with commas and without quotes in the last column
+		read, err = texts.Read(p.ctx, file, as, func(name string) texts.Want {
+			if restOfLine.MatchString(name) {
+				return texts.Words
+			}
+			return texts.Written
+		})
+	}
 	if err != nil {
 		return nil
 	}
