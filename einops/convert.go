@@ -101,10 +101,12 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, errors.New("einops: conversion without a sample or element type")
 	}
 	arithmetic := c.Scale != nil || c.Offset != nil || c.Clip
-	converter.widens = c.To == dtype.Int64 && c.From != c.To && !arithmetic && converter.fromNum != kernel.None &&
-		converter.fromNum != kernel.U64 && !converter.fromNum.IsFloat()
-	wholes := c.To == dtype.Int64 && (converter.fromNum.IsFloat() || converter.fromNum == kernel.U64) && !arithmetic
-	if !converter.target() && !converter.widens && !wholes && (c.From != c.To || arithmetic) {
+	toInt64 := c.To == dtype.Int64 && !arithmetic
+	beyond := converter.fromNum.IsFloat() || converter.fromNum == kernel.U64 // some numbers are not in int64
+	converter.widens = toInt64 && c.From != c.To && converter.fromNum != kernel.None && !beyond
+	wholes := toInt64 && beyond
+	changes := c.From != c.To || arithmetic
+	if changes && !converter.target() && !converter.widens && !wholes {
 		what := "to " + c.To.String()
 		if c.From == c.To {
 			what = "with scale, offset or clip"

@@ -17,8 +17,11 @@ type Planar struct {
 // Scatter is as fast, and for conversions that need it: of nodata, of masks and limits, and of other types.
 func (p *Plan) Planar(dst Target, cv *Converter, box Box, up bool) (planar Planar, ok bool) {
 	number := cv.fromNum == kernel.U16 || cv.fromNum == kernel.I16
-	if p.check(dst, cv, box) || !kernel.PlanarFast() || len(dst.Data) < streamed || dst.Mask != nil || !number ||
-		cv.noData || cv.clip || cv.table != nil || !p.runs.constant() || p.runs.stride != 1 {
+	plain := dst.Mask == nil && !cv.noData && !cv.clip && cv.table == nil
+	if p.check(dst, cv, box) || !kernel.PlanarFast() || len(dst.Data) < streamed {
+		return planar, false
+	}
+	if !number || !plain || !p.runs.constant() || p.runs.stride != 1 {
 		return planar, false
 	}
 	planar.rows = kernel.Planar{From: cv.fromNum, To: cv.toNum}

@@ -14,7 +14,10 @@ const rowBytes = 16 << 10
 func (cv *Converter) ofRows() bool {
 	// Without arithmetic, a NaN of float32 stays as it is, bit for bit.
 	arithmetic := cv.affine || cv.fromNum != kernel.F32 || cv.toNum != kernel.F32
-	if !kernel.RowsFrom(cv.fromNum) || !kernel.RowsTo(cv.toNum) || cv.copies || cv.table != nil || !arithmetic {
+	if cv.copies || cv.table != nil || !arithmetic {
+		return false
+	}
+	if !kernel.RowsFrom(cv.fromNum) || !kernel.RowsTo(cv.toNum) {
 		return false
 	}
 	for _, list := range cv.missing {

@@ -110,7 +110,8 @@ func (t *Table) Whole() bool { return t.complete }
 // element returns the bits of the element that a value becomes in a band.
 func (c *Convert) element(value float64, band int) (uint64, error) {
 	num := c.To.Num()
-	if c.Scale == nil && c.Offset == nil && !c.Clip && (c.To != dtype.Uint8 || c.Checked) {
+	arithmetic := c.Scale != nil || c.Offset != nil || c.Clip
+	if !arithmetic && (c.To != dtype.Uint8 || c.Checked) {
 		if num.IsFloat() {
 			return kernel.FloatBits(num, value), nil
 		}

@@ -345,7 +345,8 @@ func noDataBits(s string, value float64, d chunk.DType) *uint64 {
 	default:
 		_, below := kernel.IntBits(d.Num(), math.Floor(value))
 		_, above := kernel.IntBits(d.Num(), math.Ceil(value))
-		if d.Num() == kernel.None || d.Num().IsFloat() || value == math.Trunc(value) || !below || !above {
+		isInteger := d.Num() != kernel.None && !d.Num().IsFloat()
+		if !isInteger || value == math.Trunc(value) || !below || !above {
 			return nil
 		}
 		bits = uint64(int64(value))

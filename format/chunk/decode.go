@@ -220,7 +220,8 @@ func inChunk(i int, err error) error {
 func (x *Index) AsStored(src []byte, i int) []byte {
 	n, size := x.DecodedBytes(i), x.DType.Size()/x.DType.Components()
 	changed := x.Codec != Raw || x.Predictor != NoPredictor || x.Reversed || x.isPacked()
-	if changed || x.LowBits || len(src) < n || x.BigEndian && size > 1 {
+	swapped := x.BigEndian && size > 1
+	if changed || swapped || x.LowBits || len(src) < n {
 		return nil
 	}
 	aligned := true

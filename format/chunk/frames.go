@@ -25,7 +25,10 @@ func (d *Decoder) retry(dst, src []byte, x *Index, i int) bool {
 	if part != size && decodes(dst, part) {
 		return true
 	}
-	if cut == len(dst) || x.Inner != BYX || !decodes(dst[:cut], size) && (part == size || !decodes(dst[:cut], part)) {
+	if cut == len(dst) || x.Inner != BYX {
+		return false
+	}
+	if !decodes(dst[:cut], size) && (part == size || !decodes(dst[:cut], part)) {
 		return false
 	}
 	// From the last row to the first: rows only move towards the end, so none is overwritten

@@ -470,8 +470,8 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 			"an image with steps of time, or of samples of fewer than 8 bits, has a mask")
 	}
 	bands := mask.Bands == 1 || mask.Bands == x.Bands
-	plain := mask.DType == Uint8 && mask.Mask == nil && !mask.Alpha && !mask.HasNoData() &&
-		mask.Physical == nil
+	hasValues := mask.HasNoData() || mask.Physical != nil
+	plain := mask.DType == Uint8 && mask.Mask == nil && !mask.Alpha && !hasValues
 	if !plain || !bands || mask.Height != x.Height || mask.Width != x.Width {
 		return fault.New(fault.Corrupt, "chunk index", "a mask of %d bands of %d by %d pixels of %s for an image of "+
 			"%d bands of %d by %d", mask.Bands, mask.Height, mask.Width, mask.DType, x.Bands, x.Height, x.Width)
@@ -517,7 +517,7 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 	case x.Packed != 0 && !x.packedFits():
 		return bad(fault.Corrupt, "samples of %d bits as %s, with axis order %s and predictor %d", x.Packed, x.DType,
 			x.Inner, x.Predictor)
-	case x.Alpha && (x.Timed() || x.Bands < 2 || x.DType != Uint8 && x.DType != Uint16):
+	case x.Alpha && !x.alphaFits():
 		return bad(fault.Corrupt, "alpha with %d bands of %s in %d steps of time", x.Bands, x.DType, x.Steps())
 	case x.BandNoData != nil && !x.bandNoDataFits():
 		return bad(fault.Corrupt, "lists of nodata values: %d for %d bands, or not their shortest form",
@@ -540,6 +540,11 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		return nil
 	}
 	return x.validateRanges(fileSize, bad)
+}
+
+// alphaFits reports whether the last band may be alpha.
+func (x *Index) alphaFits() bool {
+	return !x.Timed() && x.Bands > 1 && (x.DType == Uint8 || x.DType == Uint16)
 }
 
 // validateRanges checks the byte ranges of an index that is valid otherwise.

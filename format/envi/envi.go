@@ -214,8 +214,9 @@ func (h *Header) place(fields map[string]string) {
 	case name == "utm" && len(info) > 8:
 		zone, err := strconv.Atoi(info[7])
 		north := strings.EqualFold(info[8], "north")
+		isZone := err == nil && zone >= 1 && zone <= 60
 		switch {
-		case err != nil || zone < 1 || zone > 60 || !north && !strings.EqualFold(info[8], "south"):
+		case !isZone || !north && !strings.EqualFold(info[8], "south"):
 		case north:
 			h.EPSG = 32600 + zone
 		default:

@@ -51,8 +51,9 @@ func (w *walk) fractalHeap(addr uint64) (*fractalHeap, error) {
 		return nil, err
 	}
 	power := func(n uint64) bool { return n > 0 && n&(n-1) == 0 && n <= maxBlock }
-	if !power(h.width) || !power(h.start) || !power(h.direct) || h.direct < h.start || h.heapBits > 64 ||
-		h.rows > 64 || h.heapBits < 1 {
+	powers := power(h.width) && power(h.start) && power(h.direct)
+	if !powers || h.direct < h.start || h.rows > 64 ||
+		h.heapBits < 1 || h.heapBits > 64 {
 		return nil, b.fail("blocks of %d to %d bytes in rows of %d, offsets of %d bits", h.start, h.direct, h.width,
 			h.heapBits)
 	}

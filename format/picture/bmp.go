@@ -89,7 +89,8 @@ func (h *header) bmp() (*chunk.Index, error) {
 	}
 	for i := range int(colours) {
 		c := entries[bmpColour*i:]
-		x.Classes = x.Classes || f.bits < 8 || int(c[0]) != i || int(c[1]) != i || int(c[2]) != i
+		isGrey := int(c[0]) == i && int(c[1]) == i && int(c[2]) == i
+		x.Classes = x.Classes || f.bits < 8 || !isGrey
 	}
 	return x, nil
 }

@@ -303,8 +303,9 @@ func (s *Source) resampled() bool {
 
 // fits reports whether the numbers of a rectangle fit in pixels.
 func (r *Rect) fits() bool {
-	const most = math.MaxInt32
-	return math.Abs(r.X) <= most && math.Abs(r.Y) <= most && r.W >= 0 && r.W <= most && r.H >= 0 && r.H <= most
+	const limit = math.MaxInt32
+	isSide := func(v float64) bool { return v >= 0 && v <= limit }
+	return math.Abs(r.X) <= limit && math.Abs(r.Y) <= limit && isSide(r.W) && isSide(r.H)
 }
 
 // process parses what a ComplexSource does with samples.
@@ -356,7 +357,8 @@ func table(text string) (out []Step, err error) {
 				step.Out, err = strconv.ParseFloat(strings.TrimSpace(value), 64)
 			}
 		}
-		if !ok || err != nil || step.In != step.In || i > 0 && step.In < out[i-1].In {
+		falls := i > 0 && step.In < out[i-1].In
+		if !ok || err != nil || step.In != step.In || falls {
 			return nil, corrupt("LUT", "entry %d, %q, is not IN:OUT, with an IN that is no less than before", i,
 				fault.Short(entry))
 		}

@@ -164,7 +164,8 @@ func (s *Source) Meets(top, bottom, left, right int) bool {
 func (s *Source) value(from, to chunk.DType) func(float64) (float64, bool) {
 	round := func(v float64) float64 { return float64(float32(v)) }
 	epsilon := 0x1p-23
-	if to == chunk.Float64 || to.Integer() && to.Size() >= 4 || from.Integer() && from.Size() >= 4 {
+	isLong := func(t chunk.DType) bool { return t.Integer() && t.Size() >= 4 }
+	if to == chunk.Float64 || isLong(to) || isLong(from) {
 		round, epsilon = func(v float64) float64 { return v }, 0x1p-52
 	}
 	missing := func(float64) bool { return false }

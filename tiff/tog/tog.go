@@ -201,7 +201,8 @@ func (t *Writer) Add(level int, pixels []byte) error {
 	x := l.image.x
 	row := x.Bands * x.Width * x.DType.Size()
 	rows := len(pixels) / row
-	if rows == 0 || len(pixels)%row != 0 || l.rows+rows > x.Height || rows%x.ChunkH != 0 && l.rows+rows < x.Height {
+	cut := rows%x.ChunkH != 0 && l.rows+rows < x.Height
+	if rows == 0 || len(pixels)%row != 0 || l.rows+rows > x.Height || cut {
 		return fmt.Errorf("tog: %d bytes are no rows of tiles of level %d, of which %d of %d rows came", len(pixels),
 			level, l.rows, x.Height)
 	}

@@ -423,7 +423,8 @@ func (p *parser) side(what string) int {
 // time reads what version 3 has before the flags.
 func (p *parser) time(x *chunk.Index) {
 	times, inner, low := p.Uvarint(), p.U8(), p.U8()
-	if p.Err == nil && (times > chunk.MaxPlanes || low > 3 || times == 0 && low&1 == 0) {
+	empty := times == 0 && low&1 == 0
+	if p.Err == nil && (times > chunk.MaxPlanes || low > 3 || empty) {
 		p.Fail(fault.Corrupt, "%d steps of time, then %d", times, low)
 	}
 	x.Times, x.Inner, x.LowBits = int(min(times, chunk.MaxPlanes)), chunk.Inner(inner), low&1 != 0

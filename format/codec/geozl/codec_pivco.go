@@ -87,7 +87,8 @@ func checkLanes(c *openzl.Call, lanes []byte, n int) error {
 	for ; len(lanes) > 0; lanes = lanes[pivcoLane:] {
 		count, size := laneSizes(lanes)
 		weighted := lanes[0] != modePfor
-		if lanes[0] > modePfor || !weighted && count > 0 || count > len(weights) || size > len(payload) {
+		fits := count <= len(weights) && size <= len(payload)
+		if lanes[0] > modePfor || !fits || !weighted && count > 0 {
 			return c.Corrupt("lane of mode %d with %d weights and %d bytes", lanes[0], count, size)
 		}
 		limit := 8 * size

@@ -131,7 +131,8 @@ func decodeQuantLinear(c *openzl.Call) error {
 	if err := q.open(c, flagNonnegative|flagValues, 1); err != nil {
 		return err
 	}
-	if !finite(q.step) || q.step < smallestNormal || (q.integer() || q.values) && math.Floor(q.step) != q.step {
+	wholes := q.integer() || q.values
+	if !finite(q.step) || q.step < smallestNormal || wholes && math.Floor(q.step) != q.step {
 		return c.Corrupt("step %v", q.step)
 	}
 	if q.values {

@@ -36,7 +36,8 @@ func (f *frames) Decompress(dst, src []byte, t *chunk.Tile) error {
 func (f *frames) Open(frame []byte, count, width int) (row int, ok bool) {
 	lone, ok := f.d.Lone(frame)
 	header := lone.Header
-	if !ok || lone.ID != PlanarZigzagPfor || len(header) != 17 || count == 0 || lone.Size != count*width {
+	isPfor := ok && lone.ID == PlanarZigzagPfor && len(header) == 17
+	if !isPfor || count == 0 || lone.Size != count*width {
 		return 0, false
 	}
 	row = int(binary.LittleEndian.Uint32(header[9:]))

@@ -29,6 +29,15 @@ func (d *Decoder) scan(body []byte) error {
 	return err
 }
 
+// isProgressive reports whether a progressive image may have the scan: all DC coefficients alone, or some AC
+// coefficients of one component, each with the bits from al up, or with the bit al alone.
+func (s *scanHeader) isProgressive() bool {
+	if s.ss == 0 && s.se != 0 || s.ss > 0 && s.n > 1 {
+		return false
+	}
+	return s.ss <= s.se && s.se <= 63 && s.al <= 13 && (s.ah == 0 || s.ah == s.al+1)
+}
+
 func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
 	frame := &d.frame
 	if len(body) < 1 || body[0] < 1 || body[0] > 4 || len(body) != 4+2*int(body[0]) {
@@ -39,8 +48,7 @@ func (d *Decoder) scanHeader(s *scanHeader, body []byte) error {
 	s.ss, s.se, s.ah, s.al = int(last[0]), int(last[1]), int(last[2]>>4), int(last[2]&15)
 	if !d.progressive {
 		s.ss, s.se, s.ah, s.al = 0, 63, 0, 0 // some writers leave them 0
-	} else if s.ss > s.se || s.se > 63 || s.ss == 0 && s.se != 0 || s.ss > 0 && s.n > 1 || s.al > 13 ||
-		s.ah != 0 && s.ah != s.al+1 {
+	} else if !s.isProgressive() {
 		return corrupt("a scan of coefficients %d to %d of %d components, bits %d and %d", s.ss, s.se, s.n, s.ah, s.al)
 	}
 	blocks := 0

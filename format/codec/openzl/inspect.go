@@ -108,7 +108,8 @@ func (d *Decoder) Lone(frame []byte) (lone Lone, ok bool) {
 		return lone, false
 	}
 	node := &chunk.nodes[0]
-	if !node.custom || node.dict || node.vars > 0 || cursor.Left() != 1 || frame[cursor.Off] != 0 {
+	plain := node.custom && !node.dict && node.vars == 0
+	if !plain || cursor.Left() != 1 || frame[cursor.Off] != 0 {
 		return lone, false
 	}
 	return Lone{node.id, chunk.headers, chunk.bodies, header.sizes[0]}, true

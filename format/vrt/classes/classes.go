@@ -178,7 +178,8 @@ func (a *attributes) row(d *xml.Decoder, value, name int) error {
 		return d.Skip()
 	})
 	n, nerr := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if cmp.Or(err, nerr) != nil || called == "" || !(n >= 0 && n < chunk.MaxClasses) || n != float64(int(n)) {
+	isClass := n >= 0 && n < chunk.MaxClasses && n == float64(int(n))
+	if cmp.Or(err, nerr) != nil || called == "" || !isClass {
 		return err
 	}
 	for len(*a) <= int(n) {

@@ -30,7 +30,8 @@ func unpack64(dst, src *byte, n, rest, nbits int)
 
 // pforBody is pforBodyGo, faster.
 func pforBody(dst, src []byte, width, nbits int) {
-	if width < 4 && !hasAVX2 || !hasVectors || nbits == 0 || nbits == 8*width {
+	hasLoop := hasVectors && (width >= 4 || hasAVX2)
+	if !hasLoop || nbits == 0 || nbits == 8*width {
 		pforBodyGo(dst, src, width, nbits)
 		return
 	}
