@@ -30,7 +30,10 @@ func nameMade(of Object, name [16]byte) (o Object) {
 func (r *Ref) KeepMade(object any, name [16]byte, content []byte) bool {
 	folder, err := r.Get()
 	o, ok := object.(Object)
-	if folder == nil || err != nil || !ok && object != nil || len(content) == 0 || len(content) > mostMade {
+	if folder == nil || err != nil || !ok && object != nil {
+		return false
+	}
+	if len(content) == 0 || len(content) > mostMade {
 		return false
 	}
 	made := nameMade(o, name)

@@ -76,7 +76,8 @@ func (s *decodeStep) packedParameter(i int) int {
 func unscaleOffset(_ *chunkDecoder, dst, src []byte, s *decodeStep) error {
 	size, float := s.packedParameter(offsetSize), s.packedParameter(offsetClass) == 1
 	known := size == 1 || size == 2 || size == 4 || size == 8
-	if !known || len(dst)%size != 0 || float && (size < 4 || s.packedParameter(offsetMethod) != 0) {
+	wrongFloat := float && (size < 4 || s.packedParameter(offsetMethod) != 0)
+	if !known || len(dst)%size != 0 || wrongFloat {
 		return Unsupported("codec %q of values of %d bytes by method %d", s.name, size, s.packedParameter(offsetMethod))
 	}
 	if len(src) < offsetHead {
@@ -131,8 +132,9 @@ func unNBit(_ *chunkDecoder, dst, src []byte, s *decodeStep) error {
 		copy(dst, src)
 		return nil
 	}
-	if s.packedParameter(nbitClass) != 1 || size < 1 || size > 8 || len(dst)%size != 0 || width < 1 || shift < 0 ||
-		shift > 8*size-width {
+	isSize := size >= 1 && size <= 8
+	isPart := width >= 1 && shift >= 0 && shift <= 8*size-width
+	if s.packedParameter(nbitClass) != 1 || !isSize || len(dst)%size != 0 || !isPart {
 		return Unsupported("codec %q of other values than numbers", s.name)
 	}
 	count := len(dst) / size

@@ -49,7 +49,8 @@ func newStack(list []*Images) (*Raster, error) {
 		grid := &images.grid
 		physical = append(physical, grid.Linear(0))
 		alike := grid.Height == index.Height && grid.Width == index.Width && grid.DType == index.DType
-		if grid.Bands != 1 || grid.Times != index.Times || grid.Times > 1 || !alike || images.n != list[0].n {
+		single := grid.Bands == 1 && grid.Times <= 1
+		if !single || !alike || grid.Times != index.Times || images.n != list[0].n {
 			return nil, nil
 		}
 		for axis := range sides { // each chunk of the grid lies in one chunk of each array

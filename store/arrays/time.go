@@ -69,7 +69,8 @@ func originOf(text string) time.Time {
 	}
 	fraction, _ := strconv.ParseFloat("0"+parts[7], 64)
 	origin := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], int(math.Round(fraction*1e9)), time.UTC)
-	if origin.Month() != time.Month(n[1]) || origin.Day() != n[2] || n[3] > 24 || n[4] > 59 || n[5] > 59 {
+	isDay := origin.Month() == time.Month(n[1]) && origin.Day() == n[2]
+	if !isDay || n[3] > 24 || n[4] > 59 || n[5] > 59 {
 		return time.Time{}
 	}
 	if zone := parts[8]; zone != "" && strings.Contains("+-", zone[:1]) {

@@ -628,7 +628,8 @@ func (t *Table) openTable(ctx context.Context, tab *columns.Table, fields []Sour
 		return isNamed(fields, tab, name) || slices.ContainsFunc(t.footer.listed.Patterns, listedAs) && !tab.Has(name)
 	}
 	for _, s := range fields {
-		if assets != "" && s.Column != "" && s.Pattern == "" && s.Kind != Raster && isNamed(s.Column) {
+		isColumn := s.Column != "" && s.Pattern == "" && s.Kind != Raster
+		if assets != "" && isColumn && isNamed(s.Column) {
 			t.fields = append(t.fields, fieldColumns{name: s.Field}) // see nameFields
 			continue
 		}
@@ -752,7 +753,10 @@ const maxText = 1 << 20
 func (s *Source) ofTexts() bool {
 	file, _ := fileOf(s.Pattern)
 	class := magic.Named(file).Class
-	return s.Kind == Text && s.Pattern != "" && !s.Beside && !class.Pixels() && class != magic.Store
+	if class.Pixels() || class == magic.Store {
+		return false
+	}
+	return s.Kind == Text && s.Pattern != "" && !s.Beside
 }
 
 // content returns what a file holds as text.

@@ -283,9 +283,9 @@ func halves(paths []string) []string {
 		}
 		id := "/" + strings.TrimSuffix(file, path.Ext(file)) + "."
 		for _, other := range paths {
-			sibling, _, found := strings.Cut(other, id)
-			if found && slices.Contains([]string{"mask", "masks", "label", "labels", "annotations"}, sibling) {
-				return []string{folder + "/{id}" + path.Ext(file), sibling + "/{id}" + path.Ext(other)}
+			i := strings.Index(other, id)
+			if i > 0 && slices.Contains([]string{"mask", "masks", "label", "labels", "annotations"}, other[:i]) {
+				return []string{folder + "/{id}" + path.Ext(file), other[:i] + "/{id}" + path.Ext(other)}
 			}
 		}
 		return nil

@@ -116,7 +116,8 @@ func (t *Table) tableField(ctx context.Context, tab *columns.Table, s Source,
 	if s.Blob != "" && result.kind != Text {
 		return result, fault.New(fault.Unsupported, "column "+name, "holds %ss, not paths", result.kind)
 	}
-	raster := s.Kind == Raster && result.kind == Text || s.Kind != Text && (len(result.blobs) > 0 || indexed)
+	hasIndex := len(result.blobs) > 0 || indexed
+	raster := s.Kind == Raster && result.kind == Text || s.Kind != Text && hasIndex
 	if s.Kind != Text && !raster && result.kind == Text {
 		if raster, err = namesRasters(ctx, column, name); err != nil {
 			return result, err
@@ -151,8 +152,10 @@ func (t *Table) patternColumn(pattern string) (*columns.Column, error) {
 // imageColumn returns the column that a field reads: its own or, for the field of a dataset without fields, the
 // column with the field's name, else the first one whose cells hold rasters.
 func imageColumn(ctx context.Context, tab *columns.Table, s Source, name string) (string, error) {
-	if s.Column != "" || name != defaultField || tab.Files == nil && !tab.OfRecords() || tab.Has(name) ||
-		tab.Has(name+BytesMember) {
+	if s.Column != "" || name != defaultField || tab.Files == nil && !tab.OfRecords() {
+		return name, nil
+	}
+	if tab.Has(name) || tab.Has(name+BytesMember) {
 		return name, nil
 	}
 	names, err := ImageColumns(ctx, tab)

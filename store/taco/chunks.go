@@ -27,7 +27,8 @@ func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err 
 	}
 	index := image.Index
 	number, err := ownChunk(index, e)
-	if err == nil && (index.BigEndian || len(index.Params) > 0 || index.Packed != 0 || index.Reversed) {
+	plain := !index.BigEndian && len(index.Params) == 0 && index.Packed == 0 && !index.Reversed
+	if err == nil && !plain {
 		err = fault.WithFile(fault.At(fault.Unsupported, "chunk "+e.Path, e.Offset,
 			"single chunks of big-endian TIFFs, of samples of odd widths, or of the codec %s with parameters, "+
 				"cannot be read", index.Codec), e.URI)

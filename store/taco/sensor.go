@@ -149,7 +149,8 @@ func (d *Dataset) Sensor() (s Sensor, ok bool, err error) {
 		seen := make([]bool, len(o.Bands))
 		whole := true
 		for _, b := range o.Bands {
-			whole = whole && b.Index != nil && *b.Index >= 0 && *b.Index < len(seen) && !seen[*b.Index]
+			inRange := b.Index != nil && *b.Index >= 0 && *b.Index < len(seen)
+			whole = whole && inRange && !seen[*b.Index]
 			if whole {
 				seen[*b.Index] = true
 			}

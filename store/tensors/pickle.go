@@ -365,7 +365,8 @@ func (m *machine) tensor(args tuple, dtype string) error {
 	t.offset, ok2 = args[1].(int64)
 	t.shape, ok3 = integers(args[2])
 	t.stride, ok4 = integers(args[3])
-	if !ok1 || !ok2 || !ok3 || !ok4 || t.offset < 0 || len(t.shape) != len(t.stride) {
+	known := ok1 && ok2 && ok3 && ok4
+	if !known || t.offset < 0 || len(t.shape) != len(t.stride) {
 		return m.bad("a tensor without a storage, sizes or strides")
 	}
 	return m.push(t)

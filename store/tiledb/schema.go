@@ -318,7 +318,8 @@ func (s *Schema) readDim(c *byteCursor, t Datatype) (Dim, Datatype) {
 	if c.bad == nil && !text {
 		s.checkDimType(c, pos, t)
 	}
-	if c.bad == nil && (values != 1 && !text || text && s.Dense) {
+	wrong := text && s.Dense || !text && values != 1
+	if c.bad == nil && wrong {
 		c.fail(pos+1, "%d values of type %v per coordinate", values, t)
 	}
 	dim.Pipeline = c.pipeline("filters of dimension " + dim.Name)

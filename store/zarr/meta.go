@@ -34,8 +34,8 @@ func pixelsIn(v arrays.Object) bool {
 			name = extension.Name
 		}
 		name = strings.TrimLeft(name, "<>|=")
-		if strings.HasPrefix(name, "U") || strings.HasPrefix(name, "S") || name == "O" || name == "string" ||
-			strings.Contains(name, "_utf") || strings.HasSuffix(name, "_bytes") {
+		version2 := strings.HasPrefix(name, "U") || strings.HasPrefix(name, "S") || name == "O"
+		if version2 || name == "string" || strings.Contains(name, "_utf") || strings.HasSuffix(name, "_bytes") {
 			return false
 		}
 	}

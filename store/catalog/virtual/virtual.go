@@ -117,8 +117,10 @@ func open(ctx context.Context, o source.Opener, r source.Reader, uri string, max
 func splitAlpha(set *vrt.Dataset) {
 	n := len(set.Bands) - 1
 	alpha := set.Bands[n]
-	if (n != 1 && n != 3) || alpha.DType != chunk.Uint8 || set.Bands[0].DType == chunk.Uint8 ||
-		alpha.Colour != tiff.AlphaColour {
+	if (n != 1 && n != 3) || alpha.Colour != tiff.AlphaColour {
+		return
+	}
+	if alpha.DType != chunk.Uint8 || set.Bands[0].DType == chunk.Uint8 {
 		return
 	}
 	set.Bands = set.Bands[:n]

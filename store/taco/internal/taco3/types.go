@@ -56,7 +56,8 @@ func typeInside(text string, depth int) string {
 	inner, closed := strings.CutSuffix(inner, ">")
 	parts := splitTypes(inner)
 	want := nestedTypes[word]
-	if !closed || depth == maxTypeDepth || want == 0 || want > 0 && len(parts) != want {
+	wrongCount := want > 0 && len(parts) != want
+	if !closed || depth == maxTypeDepth || want == 0 || wrongCount {
 		return ""
 	}
 	for i, part := range parts {
