@@ -133,7 +133,10 @@ func (r *runAhead) sameRows(t steps.Ticket) bool {
 // follows reports whether a ticket has the rows of the run, drawn by the same weights.
 func (r *runAhead) follows(t steps.Ticket) bool {
 	a, b := r.of.Weights, t.Weights
-	return r.sameRows(t) && (a == nil) == (b == nil) && (a == nil || a.Hash == b.Hash && a.Once == b.Once)
+	if a == nil || b == nil {
+		return a == b && r.sameRows(t)
+	}
+	return r.sameRows(t) && a.Hash == b.Hash && a.Once == b.Once
 }
 
 // endTicket says that a ticket has read all that it will.

@@ -145,8 +145,8 @@ func (d *dataset) checkTimeless(ctx context.Context, field *Field, column *rows.
 // sameValue reports whether two values are equal; NaN equals NaN.
 func sameValue(a, b catalog.Value) bool {
 	float := a.Float == b.Float || a.Float != a.Float && b.Float != b.Float
-	return float && a.Int == b.Int && bytes.Equal(a.Text, b.Text) && a.Null == b.Null &&
-		slices.EqualFunc(a.List, b.List, sameValue)
+	single := float && a.Int == b.Int && a.Null == b.Null && bytes.Equal(a.Text, b.Text)
+	return single && slices.EqualFunc(a.List, b.List, sameValue)
 }
 
 // compileStrata returns the rows of each value of the column to balance. It fails if no row has a

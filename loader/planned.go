@@ -152,7 +152,8 @@ func (p *tilePlanner) hungry() (found *plannedRun) {
 	}
 	for _, r := range p.runs {
 		room := r.bytes < boundsAhead*p.tiles.Bound/int64(len(p.runs)) && r.chunks < chunksAhead/len(p.runs)
-		if room && len(r.windows) < r.rows && r.next.Epoch <= p.lastEpoch && (found == nil || r.bytes < found.bytes) {
+		goesOn := len(r.windows) < r.rows && r.next.Epoch <= p.lastEpoch
+		if room && goesOn && (found == nil || r.bytes < found.bytes) {
 			found = r
 		}
 	}

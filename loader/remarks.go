@@ -114,8 +114,10 @@ func unheld(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 
 func unscaled(field *Field, first *catalog.Asset, _ catalog.StepCount) string {
 	scaled := func(a catalog.Asset) bool { return a.Index.Physical != nil }
-	if !field.IsPhysical() || field.Scale != nil || field.Offset != nil || scaled(*first) ||
-		slices.ContainsFunc(first.Parts, scaled) {
+	if !field.IsPhysical() || field.Scale != nil || field.Offset != nil {
+		return ""
+	}
+	if scaled(*first) || slices.ContainsFunc(first.Parts, scaled) {
 		return ""
 	}
 	return field.Name

@@ -23,5 +23,8 @@ func (d *dataset) drawsNoCorner() bool {
 // Rasters in large pages say nothing before: that would read their pages once more.
 func (d *dataset) sharesChunks(named bool) bool {
 	windows := d.kind.Shares && (d.sampler.PerAsset != 1 || named && !d.drawsNoCorner())
-	return (windows || d.together > 1) && d.views == nil && d.ground == nil && !d.table.Announces()
+	if d.views != nil || d.ground != nil || d.table.Announces() {
+		return false
+	}
+	return windows || d.together > 1
 }

@@ -246,7 +246,8 @@ func (p *Pending) row(u workUnit, rd *rasterRead) (*pixels.Row, *pixels.Converte
 		return nil, nil, err
 	}
 	whole := rd.in.Y1-rd.in.Y0 == rd.win.H && rd.in.X1-rd.in.X0 == rd.win.W
-	mask := !layout.native || !whole || rd.bands.Lacking != nil || convs.Miss(x) || p.draws[u.row].Attempt > 0
+	padded := !whole || rd.bands.Lacking != nil
+	mask := !layout.native || padded || convs.Miss(x) || p.draws[u.row].Attempt > 0
 	target := p.sink(u, convert, rd.win, mask)
 	target.Field = field
 	return target, convs, nil

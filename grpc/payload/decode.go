@@ -251,9 +251,10 @@ func (d *decoder) dense(out *batch.Tensor, at *tensorPlace) {
 func (d *decoder) cells(out *batch.Tensor, at *tensorPlace) int {
 	axes := len(out.Axes)
 	named := axes == len(out.Shape)
+	hasViews := (axes == 2 || axes == 3) && out.Axes[1] == batch.ViewAxis
 	switch {
 	case out.Kind == batch.Text && named && axes == 2:
-	case out.Kind == batch.Ragged && named && (axes == 2 || axes == 3) && out.Axes[1] == batch.ViewAxis:
+	case out.Kind == batch.Ragged && named && hasViews:
 	case out.Kind == batch.Text && len(out.Shape) > 1, len(out.Shape) > 2:
 		d.fail(tensorPart, at.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
 		return 0

@@ -255,7 +255,8 @@ func (c *CRS) draw(ring []Point, all bool) (list []Edge) {
 		off = onMap
 	}
 	for i, point := range ring[1:] {
-		if start := ring[i]; all && c.round && start[0] == point[0] && (point[0] == west || point[0] == east) {
+		onSeam := point[0] == ring[i][0] && (point[0] == west || point[0] == east)
+		if all && c.round && onSeam {
 			continue // the two ends of the ring are the same place: there is no edge on the ground
 		}
 		list = edges(list, trace([]Point{ring[i], point}, 10, off, convert))

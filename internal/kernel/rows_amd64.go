@@ -38,7 +38,10 @@ func RowsFast(from, to Num, step, width int) bool {
 	if step == 1 {
 		least *= 2
 	}
-	return hasAVX2 && (to != F16 || hasHalfs) && RowsFrom(from) && RowsTo(to) && least <= width && width <= manyNumbers
+	if !hasAVX2 || to == F16 && !hasHalfs {
+		return false
+	}
+	return RowsFrom(from) && RowsTo(to) && least <= width && width <= manyNumbers
 }
 
 // convertSIMD is Convert of what RowsFast is true for.

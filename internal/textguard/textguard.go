@@ -198,7 +198,11 @@ func tag(text []byte) (name []byte, length int, closed bool, attributes int) {
 
 // separates reports whether a byte ends a name in a tag.
 func separates(c byte) bool {
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '/' || c == '>' || c == '='
+	switch c {
+	case ' ', '\t', '\r', '\n', '/', '>', '=':
+		return true
+	}
+	return false
 }
 
 // JSON counts the parts of a JSON text, and returns how many bytes it becomes. It need not be JSON: a parser finds no

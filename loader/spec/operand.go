@@ -112,7 +112,8 @@ func (c *Condition) Dated(name string, v column.Value, with []Operand) error {
 	isDate := func(o Operand) bool {
 		return o.IsText && len(o.text) >= len("2006-01") && date.MatchString(o.text)
 	}
-	if !orders || v.Null || len(v.Text) == 0 || date.Match(v.Text) || !slices.ContainsFunc(with, isDate) {
+	isText := !v.Null && len(v.Text) > 0
+	if !orders || !isText || date.Match(v.Text) || !slices.ContainsFunc(with, isDate) {
 		return nil
 	}
 	return fmt.Errorf("column %q holds the text %q, and %q compares the letters of texts: write dates as 2006-01-02",

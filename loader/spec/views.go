@@ -28,7 +28,8 @@ func (s *Sampler) checkViews(kind *samplerKind) error {
 		return wrong("sizes", s.Sizes, "each of several windows has one size")
 	}
 	kinds := kindsThat(func(k *samplerKind) bool {
-		return k.view && !kind.Ground || k == kind && (k.Ground || k.Tiles)
+		pairs := k == kind && (k.Ground || k.Tiles)
+		return pairs || k.view && !kind.Ground
 	})
 	for i := range s.Views {
 		view := &s.Views[i]

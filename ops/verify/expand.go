@@ -131,7 +131,8 @@ func canVerify(name string) bool {
 	format := magic.Named(name)
 	class := format.Class
 	pixels := class.Pixels() && format != magic.NPZ
-	return pixels || class == magic.Frame || class == magic.Container || format.Folder ||
+	whole := class == magic.Frame || class == magic.Container || format.Folder
+	return pixels || whole ||
 		strings.EqualFold(filepath.Ext(name), ".parquet") // others, such as .geoparquet, have shapes
 }
 

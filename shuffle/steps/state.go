@@ -354,7 +354,8 @@ func (s State) countsOtherwise(now State) bool {
 func (s State) atEnd() bool {
 	samples, ok := s.Run.int(PartSamples)
 	batch, known := s.Run.int(PartBatchSize)
-	if !ok || !known || batch < 1 || samples < 0 || batch > 1<<31-1 {
+	isSize := known && batch >= 1 && batch <= 1<<31-1
+	if !ok || samples < 0 || !isSize {
 		return false
 	}
 	drops := string(s.Run.values()[PartLast]) == `"drop"`

@@ -40,7 +40,8 @@ func marked(name string) (pattern, word string) {
 	for _, m := range splitWord.FindAllStringIndex(name, -1) {
 		found := name[m[0]:m[1]]
 		lower := letter(m[1]) && name[m[1]] >= 'a' // trainer has none, train/trainimg twice one
-		if m[0] < end || word != "" && found != word || letter(m[0]-1) || lower && word != found {
+		inWord := letter(m[0]-1) || lower && word != found
+		if m[0] < end || inWord || word != "" && found != word {
 			continue
 		}
 		word = found
@@ -195,7 +196,7 @@ func (t *tree) alike(names []string, children map[string][]place) (out [][]strin
 	samples := len(bases) > 0 && len(skeletons(bases)) == len(bases) &&
 		!strings.ContainsFunc(t.files[first][0].stem(), unicode.IsDigit)
 	single := t.shared(names, children) > .5 && !deep && !numbered && !samples
-	if roles < len(names) && single && roles*2 < len(names) && !maskWords.MatchString(first) && len(looks) == 1 {
+	if single && roles*2 < len(names) && !maskWords.MatchString(first) && len(looks) == 1 {
 		t.doubts = append(t.doubts, fmt.Sprintf("the folders %s have files of equal names: they are taken for other "+
 			"samples, not for other images of one", strings.Join(names[:min(4, len(names))], ", ")))
 		single = false

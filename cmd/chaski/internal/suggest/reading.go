@@ -79,8 +79,8 @@ func (g *group) own() string {
 // masks reports whether a group has masks of classes: few values or colours of whole numbers.
 func (g *group) masks() bool {
 	h, word := g.head, maskWords.MatchString(g.words())
-	return h.integer() && (len(h.colours) > 0 && (word || len(h.colours) <= 32) || word && h.bands <= 3 &&
-		h.format != magic.JPEG)
+	coloured := len(h.colours) > 0 && (word || len(h.colours) <= 32)
+	return h.integer() && (coloured || word && h.bands <= 3 && h.format != magic.JPEG)
 }
 
 // score says how likely a group has the images of a data set.
@@ -265,11 +265,13 @@ func (r *reading) together(s *search, groups []*group) map[*group]bool {
 				order[g] = max(i, 0)
 			}
 		}
-		switch h := g.head; {
+		h := g.head
+		binary := len(h.values) == 2 && h.values[0] == 0
+		switch {
 		case h.bands != 1 || len(h.Arrays) > 0 || g.names == nil && r.table == nil:
 		case order[g] >= 0:
 			sets["image "+h.dtype] = append(sets["image "+h.dtype], g)
-		case g.masks() && len(h.values) == 2 && h.values[0] == 0 && g.names != nil && !g.fixed():
+		case g.masks() && binary && g.names != nil && !g.fixed():
 			sets["masks "+path.Dir(g.dir)] = append(sets["masks "+path.Dir(g.dir)], g)
 		}
 	}

@@ -433,7 +433,10 @@ func (s *search) classes(ext string) []string {
 	for _, p := range s.list {
 		end := path.Ext(p)
 		plain, yaml := end == ".names" || path.Base(p) == "classes.txt", end == ".yaml" || end == ".yml"
-		if st, err := os.Stat(s.name(p)); ext != ".txt" || !plain && !yaml || err != nil || st.Size() > 1<<16 {
+		if ext != ".txt" || !plain && !yaml {
+			continue
+		}
+		if st, err := os.Stat(s.name(p)); err != nil || st.Size() > 1<<16 {
 			continue
 		}
 		data, err := os.ReadFile(s.name(p))
@@ -605,7 +608,8 @@ func (r *reading) joinTable(t *table) bool {
 			for v, count := range different {
 				n, rows = n+number(samples[k][v]), rows+count*number(samples[k][v])
 			}
-			if n == rows && n > best && n*2 > min(len(t.rows), len(samples[k])) && (n > 1 || len(t.rows) == 1) {
+			most := n*2 > min(len(t.rows), len(samples[k])) && (n > 1 || len(t.rows) == 1)
+			if n == rows && n > best && most {
 				best, column, key = n, c, k
 			}
 		}
@@ -646,7 +650,8 @@ func (r *reading) rowNumbers(t *table) bool {
 	}
 	ids := r.lead.column("id")
 	prefix := strings.TrimRight(commonPrefix(ids), "0123456789")
-	if len(ids) < 2 || len(ids) > len(t.rows) || len(t.rows) > 10 && len(ids)*3 < len(t.rows)*2 ||
+	few := len(t.rows) > 10 && len(ids)*3 < len(t.rows)*2
+	if len(ids) < 2 || len(ids) > len(t.rows) || few ||
 		slices.ContainsFunc(ids, func(id string) bool {
 			n, err := strconv.Atoi(strings.TrimPrefix(id, prefix))
 			return err != nil || n >= len(t.rows)

@@ -294,7 +294,11 @@ func (p *prober) newTable(name string, keys []string, values []any) *table {
 // inside returns a path with a text, where that stands between delimiters, as a name; "" if it is not there.
 func inside(in, text, name string) string {
 	word := func(i int) bool {
-		return i >= 0 && i < len(in) && (in[i]|32 >= 'a' && in[i]|32 <= 'z' || in[i] >= '0' && in[i] <= '9')
+		if i < 0 || i >= len(in) {
+			return false
+		}
+		c := in[i]
+		return c|32 >= 'a' && c|32 <= 'z' || c >= '0' && c <= '9'
 	}
 	var out strings.Builder
 	start, found := 0, false
@@ -414,10 +418,11 @@ func (r *reading) labels(t *table, used map[string]bool) (split string) {
 		bits := len(different) == number(different["0"] > 0)+number(different["1"] > 0)
 		label := labelWord.MatchString(name)
 		text := "column=" + quoted(name)
+		isObject := strings.HasPrefix(values[0], "[{") || values[0] == "{}"
 		switch {
 		case splitCol.MatchString(name) && len(different) <= 12:
 			split = name
-		case used[name] || name == "" || len(name) > 60 || strings.HasPrefix(values[0], "[{") || values[0] == "{}":
+		case used[name] || name == "" || len(name) > 60 || isObject:
 		case bits && len(t.rows) > 2 && !idWord.MatchString(name) && !label:
 			flags = append(flags, name)
 		case !label || strings.HasPrefix(values[0], "{"):
