@@ -110,14 +110,14 @@ func (m *merging) turn(ctx context.Context, sample int) error {
 		return nil
 	}
 	m.rows, err = openRows(ctx, part.Body)
-	if err == nil && m.rows.rows != int64(want) {
-		err = damaged("%d rows, not %d", m.rows.rows, want)
+	if err == nil && m.rows.Rows() != int64(want) {
+		err = damaged("%d rows, not %d", m.rows.Rows(), want)
 	}
 	return err
 }
 
 // take takes the row of the next file.
-func (m *merging) take(ctx context.Context, to *builtRow, uri string) (err error) {
+func (m *merging) take(ctx context.Context, to *builtRow, uri string) error {
 	at := m.at
 	m.at++
 	if skipped := m.part.Skipped; len(skipped) > 0 && skipped[0].File == at {
@@ -127,13 +127,16 @@ func (m *merging) take(ctx context.Context, to *builtRow, uri string) (err error
 	if m.rows == nil {
 		return damaged("it has no rows")
 	}
-	if m.rows.next < m.rows.rows {
-		to.row, err = m.rows.Read(ctx, m.rows.next)
-	}
-	if m.rows.next++; err == nil && to.row.URI != uri {
+	row, err := m.rows.Peek(ctx)
+	if err == nil && (row == nil || row.URI != uri) {
 		err = damaged("it has no row of %q", uri)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	to.row = *row
+	m.rows.Skip()
+	return nil
 }
 
 func damaged(format string, args ...any) error {

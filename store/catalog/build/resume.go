@@ -25,8 +25,7 @@ type previousRows struct {
 // rowReader reads the rows of a catalog in order, once.
 type rowReader struct {
 	*rowio.Reader
-	masks      bool  // chunk indexes include TIFF masks
-	next, rows int64 // the row that is read next, and how many there are
+	masks bool // chunk indexes include TIFF masks
 }
 
 // openRows opens a catalog of this version.
@@ -40,7 +39,7 @@ func openRows(ctx context.Context, r *io.SectionReader) (*rowReader, error) {
 			"catalog version %q; this is version %s", v, layout.Version)
 	}
 	rows, err := rowio.NewReader(table)
-	return &rowReader{Reader: rows, masks: table.Meta(layout.MasksKey) == layout.MasksVersion, rows: table.Rows()}, err
+	return &rowReader{rows, table.Meta(layout.MasksKey) == layout.MasksVersion}, err
 }
 
 // openPrevious opens an existing catalog, or returns nil if the file does not exist.
@@ -66,24 +65,17 @@ func openPrevious(ctx context.Context, name string) (*previousRows, error) {
 // calls: both sides are in the order of their URIs.
 func (p *previousRows) find(ctx context.Context, files []namedFile, rows map[string]rowio.Row) error {
 	last := files[len(files)-1].uri
-	for ; p.next < p.rows; p.next++ {
-		uri, err := p.URI(ctx, p.next)
-		if err != nil || uri > last {
+	for {
+		row, err := p.Peek(ctx)
+		if err != nil || row == nil || row.URI > last {
 			return err
 		}
-		_, wanted := slices.BinarySearchFunc(files, uri, func(f namedFile, uri string) int {
+		_, wanted := slices.BinarySearchFunc(files, row.URI, func(f namedFile, uri string) int {
 			return strings.Compare(f.uri, uri)
 		})
-		if _, found := rows[uri]; !wanted || found {
-			continue
+		if _, found := rows[row.URI]; wanted && !found && (p.masks || len(row.Index) == 0) {
+			rows[row.URI] = *row
 		}
-		row, err := p.Read(ctx, p.next)
-		if err != nil {
-			return err
-		}
-		if p.masks || len(row.Index) == 0 {
-			rows[uri] = row
-		}
+		p.Skip()
 	}
-	return nil
 }

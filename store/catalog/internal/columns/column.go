@@ -27,6 +27,24 @@ func (c *Stored) place(row int64) (in *leaf, fileRow int64) {
 	return &c.leaves[file], fileRow
 }
 
+// Part visits the cells of rows lo to hi, hi not included, of a table that is one file, in less time than one by one.
+func (c *Stored) Part(ctx context.Context, lo, hi int64, visit column.Visit) error {
+	if !c.Kind.IsList() {
+		rows := paged.Scan{Rows: paged.Spans{{Lo: lo, Hi: hi}}, Keep: true}
+		return c.leaves[0].scanRows(ctx, rows, lo, visit)
+	}
+	for row := lo; row < hi; row++ {
+		v, err := c.Cell(ctx, row)
+		if err == nil {
+			err = visit(row, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Sizes returns how many bytes each row group of a Parquet file stores of the column.
 func (c *Stored) Sizes() (sizes []int64) {
 	for i := range c.leaves {

@@ -186,7 +186,12 @@ func (l *leaf) part(row int64) string {
 
 // scan visits the cells, page by page.
 func (l *leaf) scan(ctx context.Context, visit column.Visit) error {
-	err := l.Each(ctx, l.number, paged.Scan{}, func(first int64, decode paged.Decode) error {
+	return l.scanRows(ctx, paged.Scan{}, 0, visit)
+}
+
+// scanRows visits the cells of the rows of a scan, which are those from lo on.
+func (l *leaf) scanRows(ctx context.Context, s paged.Scan, lo int64, visit column.Visit) error {
+	err := l.Each(ctx, l.number, s, func(first int64, decode paged.Decode) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -195,7 +200,7 @@ func (l *leaf) scan(ctx context.Context, visit column.Visit) error {
 			return err
 		}
 		for i := range values.Len() {
-			row := first + int64(i)
+			row := max(first, lo) + int64(i)
 			cell, err := l.cellOf(values, i, row)
 			if err == nil {
 				err = visit(row, cell)

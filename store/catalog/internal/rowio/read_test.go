@@ -52,19 +52,21 @@ func TestRowsAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range want {
-		got, err := r.Read(t.Context(), int64(i))
-		if err != nil || !reflect.DeepEqual(got, want[i]) {
-			t.Fatalf("row %d is %+v, not %+v: %v", i, got, want[i], err)
+		for range 2 {
+			if got, err := r.Peek(t.Context()); err != nil || !reflect.DeepEqual(*got, want[i]) {
+				t.Fatalf("row %d is %+v, not %+v: %v", i, got, want[i], err)
+			}
 		}
-		if uri, err := r.URI(t.Context(), int64(i)); err != nil || uri != want[i].URI {
-			t.Fatalf("row %d: %q, %v", i, uri, err)
-		}
+		r.Skip()
+	}
+	if got, err := r.Peek(t.Context()); got != nil || err != nil || r.Rows() != n {
+		t.Errorf("%d rows, then %v, %v", r.Rows(), got, err)
 	}
 }
 
 // TestOtherColumns: columns that a file lacks are null, and one of another type is corrupt.
 func TestOtherColumns(t *testing.T) {
-	read := func(rows any) (rowio.Row, error) {
+	read := func(rows any) (*rowio.Row, error) {
 		t.Helper()
 		var file bytes.Buffer
 		if err := parquet.Write(&file, []any{rows}, parquet.SchemaOf(rows)); err != nil {
@@ -72,15 +74,15 @@ func TestOtherColumns(t *testing.T) {
 		}
 		r, err := reader(t, file.Bytes())
 		if err != nil {
-			return rowio.Row{}, err
+			return nil, err
 		}
-		return r.Read(t.Context(), 0)
+		return r.Peek(t.Context())
 	}
 	few, err := read(struct {
 		URI   string `parquet:"uri"`
 		Bands int64  `parquet:"bands"`
 	}{"a", 3})
-	if err != nil || !reflect.DeepEqual(few, rowio.Row{URI: "a", Bands: 3}) {
+	if err != nil || !reflect.DeepEqual(few, &rowio.Row{URI: "a", Bands: 3}) {
 		t.Errorf("%+v, %v", few, err)
 	}
 	for name, rows := range map[string]any{
