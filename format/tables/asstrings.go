@@ -49,7 +49,7 @@ func inType(t Type, parts []*Vector) []*Vector {
 // asStrings casts the values to strings as DuckDB casts them to VARCHAR: "1.0", "true", "2020-01-02 03:04:05.5", and
 // "2020-01-02 03:04:05.5+00" for timestamps with a zone.
 func (v *Vector) asStrings() *Vector {
-	out := &Vector{typ: Type{Kind: String}, n: v.n, nulls: v.nulls, offs: make([]uint32, 1, v.n+1)}
+	out := &Vector{typ: Strings, n: v.n, nulls: v.nulls, offs: make([]uint32, 1, v.n+1)}
 	for i := range v.n {
 		if !v.Null(i) {
 			out.data = v.AppendCast(out.data, i)

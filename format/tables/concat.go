@@ -204,7 +204,7 @@ func common(a, b Type) (Type, bool) {
 	case b.Kind == Bool && (a.Kind == Int64 || a.Kind == Uint64 || a.Kind == Float64):
 		return a, true
 	case a.Kind == String && b.isScalar() || b.Kind == String && a.isScalar():
-		return Type{Kind: String}, true
+		return Strings, true
 	}
 	return a, false
 }

@@ -214,13 +214,13 @@ func leafType(c *parquet.Column) Type {
 	case note.Kind == parquet.Half && c.Type == parquet.FixedLenByteArray && c.Size() == 2:
 		return Type{Kind: Float64, Bits: 16}
 	case c.Type == parquet.ByteArray && note.Text():
-		return Type{Kind: String}
+		return Strings
 	case c.Type == parquet.ByteArray, c.Type == parquet.FixedLenByteArray:
 		return Type{Kind: Binary}
 	case c.Type == parquet.Float:
 		return Type{Kind: Float64, Bits: 32}
 	case c.Type == parquet.Double:
-		return Type{Kind: Float64, Bits: 64}
+		return Floats
 	case note.Kind == parquet.Date && c.Type == parquet.Int32:
 		return Type{Kind: Date}
 	case note.Kind == parquet.Time:
@@ -230,7 +230,7 @@ func leafType(c *parquet.Column) Type {
 	case note.Kind == parquet.Timestamp && c.Type == parquet.Int64:
 		return Type{Kind: Timestamp, UTC: note.UTC, Nano: nano}
 	}
-	typ := Type{Kind: Int64, Bits: 64}
+	typ := Ints
 	if note.Unsigned {
 		typ.Kind = Uint64
 	}

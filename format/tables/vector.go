@@ -69,6 +69,13 @@ type Type struct {
 	Form             *Form // nil: the default of the Kind
 }
 
+// Types of many columns.
+var (
+	Ints    = Type{Kind: Int64, Bits: 64}
+	Floats  = Type{Kind: Float64, Bits: 64}
+	Strings = Type{Kind: String}
+)
+
 // String returns the type for people: "int64", "decimal(9,2)", "list<text>".
 func (t Type) String() string {
 	if t.Stored().Store == Duration {
@@ -185,7 +192,7 @@ func NewBytes(t Type, data []byte, offs []uint32, nulls []bool) *Vector {
 
 // NewStrings returns values of kind String, of less than 4 GiB together.
 func NewStrings(s []string, nulls []bool) *Vector {
-	values := &Vector{typ: Type{Kind: String}, n: len(s), nulls: nulls, offs: make([]uint32, 1, len(s)+1)}
+	values := &Vector{typ: Strings, n: len(s), nulls: nulls, offs: make([]uint32, 1, len(s)+1)}
 	for _, x := range s {
 		values.data = append(values.data, x...)
 		values.offs = append(values.offs, uint32(len(values.data)))

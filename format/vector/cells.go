@@ -221,16 +221,10 @@ func (c *cells) values() (*tables.Vector, error) {
 	case c.kind == stringCell || c.kind == wordCell && (c.words || !c.allNumbers):
 		return c.codes.vector(c.null), nil
 	case c.allInts:
-		return tables.NewInts(wholeNumbers, c.ints, c.null), nil
+		return tables.NewInts(tables.Ints, c.ints, c.null), nil
 	}
-	return tables.NewFloats(floatNumbers, c.floats, c.null), nil
+	return tables.NewFloats(tables.Floats, c.floats, c.null), nil
 }
-
-// The types of columns of numbers.
-var (
-	wholeNumbers = tables.Type{Kind: tables.Int64, Bits: 64} // booleans are 0 and 1
-	floatNumbers = tables.Type{Kind: tables.Float64, Bits: 64}
-)
 
 // stringCodes numbers the strings of a column.
 type stringCodes struct {

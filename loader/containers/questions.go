@@ -101,9 +101,8 @@ func Below(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tables
 // places returns the columns FolderColumn and VSIColumn of some rows of a level. They are computed when they are
 // read: columns that a query leaves out are free and cause no errors.
 func places(d *taco.Dataset, level int, at []int) *tables.Table {
-	number := tables.Type{Kind: tables.Int64, Bits: 64}
-	columns := []tables.Column{{Name: FolderColumn, Type: number},
-		{Name: VSIColumn, Type: tables.Type{Kind: tables.String}}}
+	columns := []tables.Column{{Name: FolderColumn, Type: tables.Ints},
+		{Name: VSIColumn, Type: tables.Strings}}
 	return tables.New(len(at), columns, func(ctx context.Context, i int) (*tables.Vector, error) {
 		folders, paths := make([]int64, len(at)), make([]string, len(at))
 		for place, row := range at {
@@ -122,7 +121,7 @@ func places(d *taco.Dataset, level int, at []int) *tables.Table {
 			}
 		}
 		if columns[i].Name == FolderColumn {
-			return tables.NewInts(number, folders, nil), nil
+			return tables.NewInts(tables.Ints, folders, nil), nil
 		}
 		return tables.NewStrings(paths, nil), nil
 	})
@@ -189,15 +188,15 @@ func entries(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tabl
 		}
 		texts[0], texts[1] = append(texts[0], entry.ID), append(texts[1], entry.URI)
 	}
-	number, text := tables.Type{Kind: tables.Int64, Bits: 64}, tables.Type{Kind: tables.String}
 	var columns []tables.Column
 	for _, name := range []string{"row", "parent", "folder", "offset", "size"} {
-		columns = append(columns, tables.Column{Name: name, Type: number})
+		columns = append(columns, tables.Column{Name: name, Type: tables.Ints})
 	}
-	columns = append(columns, tables.Column{Name: "id", Type: text}, tables.Column{Name: "uri", Type: text})
+	columns = append(columns, tables.Column{Name: "id", Type: tables.Strings},
+		tables.Column{Name: "uri", Type: tables.Strings})
 	return tables.New(len(list), columns, func(_ context.Context, i int) (*tables.Vector, error) {
 		if i < len(numbers) {
-			return tables.NewInts(number, numbers[i], nil), nil
+			return tables.NewInts(tables.Ints, numbers[i], nil), nil
 		}
 		return tables.NewStrings(texts[i-len(numbers)], nil), nil
 	}), nil

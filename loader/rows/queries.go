@@ -54,10 +54,9 @@ func numbered(t *tables.Table) *tables.Table {
 	if t.Index(column.RowColumn) >= 0 {
 		return t
 	}
-	ints := tables.Type{Kind: tables.Int64, Bits: 64}
-	cols := []tables.Column{{Name: column.RowColumn, Type: ints}}
+	cols := []tables.Column{{Name: column.RowColumn, Type: tables.Ints}}
 	return tables.Join(t, tables.New(t.Len(), cols, func(context.Context, int) (*tables.Vector, error) {
-		return tables.NewInts(ints, num.Range[int64](0, t.Len()), nil), nil
+		return tables.NewInts(tables.Ints, num.Range[int64](0, t.Len()), nil), nil
 	}))
 }
 
@@ -341,7 +340,7 @@ func (s *Selector) rowsWhere(ctx context.Context, t *tables.Table, condition str
 
 // withRows returns a table with the column chaski:row added.
 func withRows(t *tables.Table, rows []int64) *tables.Table {
-	number := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, rows, nil)
+	number := tables.NewInts(tables.Ints, rows, nil)
 	return tables.Join(t, tables.FromVectors([]string{rowColumn}, []*tables.Vector{number}))
 }
 

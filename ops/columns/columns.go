@@ -159,14 +159,11 @@ func addRasters(set *build.Columns, rasters []*Raster, names []string) {
 	}
 }
 
-var (
-	float64s    = tables.Type{Kind: tables.Float64, Bits: 64}
-	float32Type = tables.Type{Kind: tables.Float64, Bits: 32}
-)
+var float32Type = tables.Type{Kind: tables.Float64, Bits: 32}
 
 // floats and float32s return a column of n lists of numbers; a nil one is null.
 func floats(n int, values func(i int) []float64) *tables.Vector {
-	return build.Floats(float64s, n, values)
+	return build.Floats(tables.Floats, n, values)
 }
 
 func float32s(n int, values func(i int) []float64) *tables.Vector {

@@ -191,7 +191,7 @@ func (j *joined) withSource(t *tables.Table, bases []int) *tables.Table {
 	if t.Index(SourceColumn) >= 0 {
 		return t
 	}
-	cols := []tables.Column{{Name: SourceColumn, Type: tables.Type{Kind: tables.String}}}
+	cols := []tables.Column{{Name: SourceColumn, Type: tables.Strings}}
 	return tables.Join(t, tables.New(t.Len(), cols, func(context.Context, int) (*tables.Vector, error) {
 		names := make([]string, 0, t.Len())
 		for i, p := range j.parts {

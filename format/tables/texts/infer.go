@@ -29,7 +29,7 @@ func Infer(ctx context.Context, column *tables.Vector, want Want, commas bool) (
 	case err != nil:
 		return nil, err
 	case ints != nil && large < 0:
-		return tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, ints, nulls), nil
+		return tables.NewInts(tables.Ints, ints, nulls), nil
 	case ints != nil && want == Words:
 		return asStrings(column, want), nil
 	case ints != nil:
@@ -41,7 +41,7 @@ func Infer(ctx context.Context, column *tables.Vector, want Want, commas bool) (
 		return parseNumber(text, commas)
 	})
 	if err != nil || floats != nil && !(point && comma) { // 1.234 beside 1,5 may be a thousand
-		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, floats, nulls), err
+		return tables.NewFloats(tables.Floats, floats, nulls), err
 	}
 	if want > Typed {
 		return asStrings(column, want), nil

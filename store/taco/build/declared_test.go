@@ -17,7 +17,7 @@ func TestDeclaredColumns(t *testing.T) {
 	}
 	levels := []*tables.Table{
 		tables.FromVectors([]string{"c", "a"}, []*tables.Vector{
-			tables.NewInts(int64Type, []int64{1, 0}, []bool{false, true}),
+			tables.NewInts(tables.Ints, []int64{1, 0}, []bool{false, true}),
 			tables.NewStrings([]string{"x", "y"}, nil)}),
 		tables.FromVectors([]string{"b"}, []*tables.Vector{tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64},
 			[]float64{-32768}, nil)}),
@@ -61,7 +61,7 @@ func TestDeclaredColumns(t *testing.T) {
 func TestCast(t *testing.T) {
 	float64s := tables.Type{Kind: tables.Float64, Bits: 64}
 	text := func(s string) *tables.Vector { return tables.NewStrings([]string{s}, nil) }
-	whole := func(x int64) *tables.Vector { return tables.NewInts(int64Type, []int64{x}, nil) }
+	whole := func(x int64) *tables.Vector { return tables.NewInts(tables.Ints, []int64{x}, nil) }
 	number := func(f float64) *tables.Vector { return tables.NewFloats(float64s, []float64{f}, nil) }
 	natural := func(x uint64, bits uint8) *tables.Vector {
 		return tables.NewInts(tables.Type{Kind: tables.Uint64, Bits: bits}, []int64{int64(x)}, nil)

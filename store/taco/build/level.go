@@ -192,12 +192,6 @@ func unsupported(part, format string, args ...any) *fault.Error {
 	return fault.New(fault.Unsupported, part, format, args...)
 }
 
-// Types of columns.
-var (
-	int64Type   = tables.Type{Kind: tables.Int64, Bits: 64}
-	float64Type = tables.Type{Kind: tables.Float64, Bits: 64}
-)
-
 // Columns are columns in memory, with the types that they are stored in.
 type Columns struct {
 	cols    []tables.Column
@@ -249,7 +243,7 @@ func Bytes(n int, value func(i int) []byte) *tables.Vector {
 
 // Integers returns n lists of integers; a nil one is null.
 func Integers(n int, value func(i int) []int64) *tables.Vector {
-	return Lists(func(all []int64) *tables.Vector { return tables.NewInts(int64Type, all, nil) }, n, value)
+	return Lists(func(all []int64) *tables.Vector { return tables.NewInts(tables.Ints, all, nil) }, n, value)
 }
 
 // Floats returns n lists of numbers of a type; a nil one is null.

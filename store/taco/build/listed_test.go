@@ -17,7 +17,7 @@ func listing(lines ...string) *tables.Table {
 		ids, paths, none, v = append(ids, id), append(paths, path), append(none, path == "-"), append(v, int64(i))
 	}
 	return tables.FromVectors([]string{ListID, ListPath, "v"}, []*tables.Vector{tables.NewStrings(ids, nil),
-		tables.NewStrings(paths, none), tables.NewInts(int64Type, v, nil)})
+		tables.NewStrings(paths, none), tables.NewInts(tables.Ints, v, nil)})
 }
 
 // TestListed: rows become the tree that their ids spell, in their order, and columns follow their rows.

@@ -375,7 +375,7 @@ func (o *placeColumns) columns(n int) map[string]*tables.Vector {
 			tables.NewFloats(float32s, lon, noPlace), tables.NewFloats(float32s, lat, noPlace)}, noPlace),
 		"proj_code":      tables.NewStrings(codes, noPlace),
 		"proj_shape":     Integers(n, func(row int) []int64 { return shapes[row] }),
-		"proj_transform": Floats(float64Type, n, func(row int) []float64 { return transforms[row] }),
+		"proj_transform": Floats(tables.Floats, n, func(row int) []float64 { return transforms[row] }),
 		"datetime":       times(timeColumns[0], func(row int) bool { return !ranged(row) }),
 		"start_datetime": times(timeColumns[0], ranged),
 		"end_datetime":   times(timeColumns[1], ranged),

@@ -29,17 +29,17 @@ func (w *containerWriter) settle(ctx context.Context) error {
 func (l *Level) places() *tables.Table {
 	n := len(l.spans)
 	c := &Columns{}
-	c.Add(model.ColumnOffset, integers(int64Type, n, func(row int) int64 { return l.spans[row].Off }))
-	return c.Add(model.ColumnSize, integers(int64Type, n, func(row int) int64 { return l.spans[row].Size })).Table(n)
+	c.Add(model.ColumnOffset, integers(tables.Ints, n, func(row int) int64 { return l.spans[row].Off }))
+	return c.Add(model.ColumnSize, integers(tables.Ints, n, func(row int) int64 { return l.spans[row].Size })).Table(n)
 }
 
 // consolidated returns the table of METADATA of a level.
 func (w *containerWriter) consolidated(k int) *tables.Table {
 	level := w.levels[k]
 	n, numbers := len(level.Rows), &Columns{}
-	numbers.Add(model.ColumnCurrent, integers(int64Type, n, func(row int) int64 { return int64(row) }))
+	numbers.Add(model.ColumnCurrent, integers(tables.Ints, n, func(row int) int64 { return int64(row) }))
 	parent := func(row int) int64 { return int64(level.Rows[row].Parent) }
-	numbers.Add(model.ColumnParent, integers(int64Type, n, parent))
+	numbers.Add(model.ColumnParent, integers(tables.Ints, n, parent))
 	table := tables.Join(level.Table, numbers.Table(n))
 	if level.spans != nil {
 		table = tables.Join(table, level.places())

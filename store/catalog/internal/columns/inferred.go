@@ -33,11 +33,11 @@ func Inferred(ctx context.Context, c *Column, want texts.Want) (*Column, error) 
 func TypeOf(c *Column) tables.Type {
 	switch c.Kind {
 	case column.Int:
-		return tables.Type{Kind: tables.Int64, Bits: 64}
+		return tables.Ints
 	case column.Float:
-		return tables.Type{Kind: tables.Float64, Bits: 64}
+		return tables.Floats
 	}
-	return tables.Type{Kind: tables.String}
+	return tables.Strings
 }
 
 const (

@@ -132,9 +132,9 @@ func (f *feature) elem() (column.Kind, tables.Type) {
 	case tfrecord.Floats:
 		return column.Float, tables.Type{Kind: tables.Float64, Bits: 32}
 	case tfrecord.Ints:
-		return column.Int, tables.Type{Kind: tables.Int64, Bits: 64}
+		return column.Int, tables.Ints
 	}
-	return column.Text, tables.Type{Kind: tables.String}
+	return column.Text, tables.Strings
 }
 
 // column returns a feature as a column: of lists if some record has several values, else null where one has none.

@@ -53,10 +53,9 @@ func OpenSplits(ctx context.Context, o source.Opener, names, folders []string) (
 
 // inFolder returns a table of images of a folder as one of the folder above.
 func inFolder(t *tables.Table, folder string) *tables.Table {
-	text := tables.Type{Kind: tables.String}
 	cols := t.Columns()
 	if t.Index(SplitColumn) < 0 {
-		cols = append(cols[:len(cols):len(cols)], tables.Column{Name: SplitColumn, Type: text})
+		cols = append(cols[:len(cols):len(cols)], tables.Column{Name: SplitColumn, Type: tables.Strings})
 	}
 	return tables.New(t.Len(), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
 		if i == len(t.Columns()) {

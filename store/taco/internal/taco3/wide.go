@@ -63,8 +63,7 @@ func (w *wideTable) add(name string, t tables.Type, load func(context.Context) (
 // item adds the columns of an entry of the structure.
 func (w *wideTable) item(it *Item) {
 	level := w.c.itemLevel(it)
-	text := tables.Type{Kind: tables.String}
-	w.column(level, it, "location", text, func(context.Context) (*tables.Vector, error) {
+	w.column(level, it, "location", tables.Strings, func(context.Context) (*tables.Vector, error) {
 		places := make([]string, level.tbl.Len())
 		// The path of the last row is kept, because most rows lie in one object.
 		uri, path := "", ""

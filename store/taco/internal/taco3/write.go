@@ -96,7 +96,7 @@ var (
 		noted("end_datetime", utc, "Last time of the observation"),
 	}
 	gridColumns = []tables.Column{
-		noted("proj_code", tables.Type{Kind: tables.String}, "CRS of the grid, such as EPSG:32718"),
+		noted("proj_code", tables.Strings, "CRS of the grid, such as EPSG:32718"),
 		noted("proj_shape", tables.Type{Kind: tables.List, Elem: &long}, "Height and width of the grid in pixels"),
 		noted("proj_transform", tables.Type{Kind: tables.List, Elem: &double},
 			"a, b, c, d, e, f: x = a*column + b*row + c, y = d*column + e*row + f"),

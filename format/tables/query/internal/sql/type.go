@@ -64,9 +64,9 @@ func IsNumber(t tables.Type) bool { return IsInteger(t) || t.Kind == tables.Floa
 var (
 	// Types that expressions often have.
 	Bool   = tables.Type{Kind: tables.Bool}
-	Int64  = tables.Type{Kind: tables.Int64, Bits: 64}
-	Double = tables.Type{Kind: tables.Float64, Bits: 64}
-	String = tables.Type{Kind: tables.String}
+	Int64  = tables.Ints
+	Double = tables.Floats
+	String = tables.Strings
 	Float  = tables.Type{Kind: tables.Float64, Bits: 32}
 	Date   = tables.Type{Kind: tables.Date}
 	// Timestamp counts microseconds.
