@@ -16,10 +16,10 @@ import (
 type sameRaster struct {
 	units []workUnit
 	// What follows is for the worker, once it has begun.
-	begun   bool
-	windows [][]turnedWindow // of each unit, for all its views; nil where the window is not known: reading it has the error
-	done    []bool           // the units whose pixels are in the batch
-	over    []func()         // end what was announced
+	hasBegun bool
+	windows  [][]turnedWindow // of each unit, for all its views; nil if unknown: reading gives the error
+	done     []bool           // the units whose pixels are in the batch
+	ends     []func()         // end what was announced
 }
 
 // turnedWindow is what decides the pixels that a row has of a raster.
@@ -48,12 +48,12 @@ func (p *Pending) noteSame() {
 			continue
 		}
 		for field, step := range p.group.lead().images() {
-			of := &set.table.Fields[set.column(field, step)]
-			at := p.engine.rowRead(set, draw, field, step)
-			if at < 0 || !of.Repeats() {
+			column := &set.table.Fields[set.column(field, step)]
+			tableRow := p.engine.rowRead(set, draw, field, step)
+			if tableRow < 0 || !column.Repeats() {
 				continue
 			}
-			key := raster{set, field, step, of.Same(at)}
+			key := raster{set, field, step, column.Same(tableRow)}
 			if found[key] == nil {
 				found[key] = &sameRaster{}
 			}
@@ -90,12 +90,12 @@ func (u workUnit) follows() bool {
 
 // pixels decodes a unit, or copies its pixels from one before it.
 func (s *sameRaster) pixels(r *pixels.Reader, u workUnit, row int64) error {
-	if !s.begun {
+	if !s.hasBegun {
 		s.begin(r)
 	}
 	k := slices.Index(s.units, u)
-	if from := s.like(k); from >= 0 && s.done[from] {
-		u.copy(s.units[from].row)
+	if twin := s.like(k); twin >= 0 && s.done[twin] {
+		u.copy(s.units[twin].row)
 		s.done[k] = true
 		return nil
 	}
@@ -106,9 +106,9 @@ func (s *sameRaster) pixels(r *pixels.Reader, u workUnit, row int64) error {
 
 // like returns the first unit with the windows of unit k, -1 if no unit before it has them.
 func (s *sameRaster) like(k int) int {
-	for from := range s.units[:k] {
-		if s.windows[k] != nil && slices.Equal(s.windows[from], s.windows[k]) {
-			return from
+	for i := range s.units[:k] {
+		if s.windows[k] != nil && slices.Equal(s.windows[i], s.windows[k]) {
+			return i
 		}
 	}
 	return -1
@@ -116,7 +116,7 @@ func (s *sameRaster) like(k int) int {
 
 // order returns the place of the first window of unit k in Reader.ForViews, 0 if it shares no chunks.
 func (s *sameRaster) order(k int) int64 {
-	if s.over == nil {
+	if s.ends == nil {
 		return 0
 	}
 	views := len(s.units[k].p.set(s.units[k].row).ofViews())
@@ -125,7 +125,7 @@ func (s *sameRaster) order(k int) int64 {
 
 // begin finds the windows of all units. If some differ, it announces the chunks that they need.
 func (s *sameRaster) begin(r *pixels.Reader) {
-	s.begun, s.done = true, make([]bool, len(s.units))
+	s.hasBegun, s.done = true, make([]bool, len(s.units))
 	for _, u := range s.units {
 		s.windows = append(s.windows, u.turnedWindows())
 	}
@@ -134,18 +134,18 @@ func (s *sameRaster) begin(r *pixels.Reader) {
 	if !views && !slices.ContainsFunc(num.Range[int](0, len(s.units)), differ) {
 		return
 	}
-	s.over = []func(){}
+	s.ends = []func(){}
 	for k, u := range s.units {
 		if s.windows[k] != nil && s.like(k) < 0 {
-			s.over = append(s.over, u.announce(r, s.order(k)))
+			s.ends = append(s.ends, u.announce(r, s.order(k)))
 		}
 	}
 }
 
 // end ends the work on the units.
 func (s *sameRaster) end() {
-	for _, over := range s.over {
-		over()
+	for _, end := range s.ends {
+		end()
 	}
 }
 

@@ -186,8 +186,8 @@ func (b *heldBlock) before(later *heldBlock) bool {
 	return b.Dataset == later.Dataset && (b.Epoch != later.Epoch || b.Lane == later.Lane && b.Pool != later.Pool)
 }
 
-// expired reports whether no ticket needs block b any more, now that a later one is read. The pool just before that of
-// the later block is kept, because clients may be at different steps. It needs the lock.
+// expired reports whether no ticket needs block b any more, now that a later one is read. Blocks of the pool just
+// before the later one are kept, because clients may be at different steps. It needs the lock.
 func (s *blockSpans) expired(b, later *heldBlock) bool {
 	last := b.Epoch == later.Epoch && b.Pool == later.Pool-1 || later.Pool == 0
 	return b.before(later) && !last && s.active[poolOf(b.Block)] == 0

@@ -6,8 +6,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// First returns for each digest the place of the first one that is equal to it; nil if all differ. Digests that are
-// zero stand for nothing, and equal no other. It takes up to 16 bytes a digest while it runs.
+// First returns for each digest the place of the first one that is equal to it; nil if all differ. Digests of zero
+// stand for nothing, and differ from each other, too. It takes up to 16 bytes a digest while it runs.
 func First(sums []xxh3.Uint128) (first []uint32) {
 	slots := make([]uint32, 1<<bits.Len(uint(2*len(sums)))) // of a hash table: places, counted from 1
 	mask := uint64(len(slots) - 1)
@@ -15,10 +15,10 @@ func First(sums []xxh3.Uint128) (first []uint32) {
 		if sum == (xxh3.Uint128{}) {
 			continue
 		}
-		for at := sum.Lo & mask; ; at = (at + 1) & mask {
-			other := slots[at]
+		for slot := sum.Lo & mask; ; slot = (slot + 1) & mask {
+			other := slots[slot]
 			if other == 0 {
-				slots[at] = uint32(i) + 1
+				slots[slot] = uint32(i) + 1
 				break
 			}
 			if sums[other-1] != sum {

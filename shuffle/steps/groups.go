@@ -45,8 +45,8 @@ func (g *Groups) Check() error {
 }
 
 // Of returns the group of a ticket that one of some servers will answer, a number of at least 0, and the number of the
-// group in the order of the run, modulo 2^64. The group is -1 if the ticket has none: of blocks, if there are fewer
-// ranks than servers, of which some would have nothing to do, or if ranks share lanes.
+// group in the order of the run, modulo 2^64. The group is -1 if the ticket has none. A ticket of blocks has none if
+// there are fewer ranks than servers, because some servers would idle, or if ranks share lanes.
 func (g *Groups) Of(t Ticket, servers int) (group int64, turn uint64) {
 	if g == nil {
 		return -1, 0

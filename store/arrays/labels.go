@@ -232,10 +232,10 @@ func (l *Labels) Value(row int64) column.Value {
 	if !l.lists {
 		return l.number(row)
 	}
-	from, to := l.span(row)
-	value := column.Value{List: make([]column.Value, to-from)}
+	first, end := l.span(row)
+	value := column.Value{List: make([]column.Value, end-first)}
 	for k := range value.List {
-		value.List[k] = l.number(from + int64(k))
+		value.List[k] = l.number(first + int64(k))
 	}
 	return value
 }

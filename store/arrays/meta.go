@@ -31,7 +31,7 @@ type Meta struct {
 	// Texts makes strings of an array of bytes whose last dimension is a string; nil for arrays of numbers. Names of
 	// chunks leave out that dimension.
 	Texts Texts
-	// List is the type of the numbers of which each string has the bytes, little-endian; Invalid of texts.
+	// List is the type of numbers if each string holds their bytes, little-endian; Invalid if it holds text.
 	List chunk.DType
 	// Strings is true of strings of any length, which only Labels reads: DType is of nothing.
 	Strings bool

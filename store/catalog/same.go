@@ -104,7 +104,7 @@ func (t *Table) sumsOf(ctx context.Context, f *fieldColumns) ([]xxh3.Uint128, er
 	return sums, nil
 }
 
-// appendValue appends all members of a value, of which its kind has one.
+// appendValue appends all members of a value. Its kind uses one of them.
 func appendValue(to []byte, v Value) []byte {
 	null := byte(0)
 	if v.Null {

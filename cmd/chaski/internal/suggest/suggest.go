@@ -608,8 +608,8 @@ func (r *reading) joinTable(t *table) bool {
 			for v, count := range different {
 				n, rows = n+number(samples[k][v]), rows+count*number(samples[k][v])
 			}
-			most := n*2 > min(len(t.rows), len(samples[k])) && (n > 1 || len(t.rows) == 1)
-			if n == rows && n > best && most {
+			enough := n*2 > min(len(t.rows), len(samples[k])) && (n > 1 || len(t.rows) == 1)
+			if n == rows && n > best && enough {
 				best, column, key = n, c, k
 			}
 		}

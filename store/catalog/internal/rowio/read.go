@@ -103,11 +103,11 @@ func set(to any, kind column.Kind, v column.Value) bool {
 
 // setAs is set of a T or an optional one.
 func setAs[T any](to any, v T) bool {
-	switch to := to.(type) {
+	switch target := to.(type) {
 	case *T:
-		*to = v
+		*target = v
 	case **T:
-		*to = new(v)
+		*target = new(v)
 	default:
 		return false
 	}
