@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"os"
@@ -191,22 +190,20 @@ func TestServersShareLanes(t *testing.T) {
 	}
 }
 
-// table writes a table of eight rows of one chip, in two classes.
+// table writes a table of eight copies of a chip, in two classes.
 func table(t *testing.T, chip string) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "chips.csv")
-	f, err := os.Create(name)
+	content, err := os.ReadFile(chip)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	w := csv.NewWriter(f)
-	_ = w.Write([]string{"image", "class"})
+	dir, rows := t.TempDir(), "image,class\n"
 	for i := range 8 {
-		_ = w.Write([]string{chip, fmt.Sprint("class ", i%2)})
+		name := fmt.Sprintf("%d.tif", i)
+		testfile.Write(t, filepath.Join(dir, name), content)
+		rows += fmt.Sprintf("%s,class %d\n", name, i%2)
 	}
-	if w.Flush(); w.Error() != nil {
-		t.Fatal(w.Error())
-	}
+	name := filepath.Join(dir, "chips.csv")
+	testfile.Write(t, name, []byte(rows))
 	return name
 }
