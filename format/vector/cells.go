@@ -195,11 +195,18 @@ func (c *cells) put(kind, text string) (err error) {
 
 // number sets the number of a value, if the text is one.
 func (c *cells) number(pos int, text string) {
-	if is, err := strconv.ParseBool(text); err == nil && c.truths && len(text) > 1 {
-		text = map[bool]string{false: "0", true: "1"}[is]
+	if c.truths && len(text) > 1 {
+		if is, err := strconv.ParseBool(text); err == nil {
+			text = map[bool]string{false: "0", true: "1"}[is]
+		}
 	}
-	x, err := strconv.ParseFloat(text, 64)
-	if c.allNumbers = err == nil; err != nil {
+	x, ok := decimal(text)
+	if !ok {
+		var err error
+		x, err = strconv.ParseFloat(text, 64)
+		ok = err == nil
+	}
+	if c.allNumbers = ok; !ok {
 		return
 	}
 	c.floats[pos] = x

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
@@ -407,7 +408,7 @@ func (l *labels) coordinates(ctx context.Context, f *form, of record) (texts []s
 		switch {
 		case text == "" || text == "null" || text == "[]":
 			return nil, 0, nil
-		case text[0] != '[' || !deep.MatchString(text):
+		case !isDeep(text):
 			return []string{text}, 1, nil
 		}
 		texts, err = l.elements(ctx, text)
@@ -485,11 +486,24 @@ func unquoted(text string) string {
 	if !strings.HasPrefix(text, `"`) {
 		return text
 	}
+	if inner := text[1:]; len(inner) > 0 && isPlain(inner[:len(inner)-1]) && inner[len(inner)-1] == '"' {
+		return inner[:len(inner)-1]
+	}
 	var plain string
 	if json.Unmarshal([]byte(text), &plain) != nil {
 		return text
 	}
 	return plain
+}
+
+// isPlain reports whether a string of JSON is the text as it stands between its quotes.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // isApart reports whether a character separates the numbers of a text.
@@ -503,6 +517,9 @@ func isApart(char byte) bool {
 
 // appendNumbers appends the numbers of a text or a list of JSON.
 func appendNumbers(to []float64, text string) ([]float64, error) {
+	if x, ok := decimal(text); ok { // most places have one
+		return append(to, x), nil
+	}
 	if text == "null" {
 		return to, nil
 	}
@@ -543,7 +560,10 @@ func (l *labels) outlineText(text string, more record, image uint32) (form coord
 	case strings.HasPrefix(text, "["):
 		form, err = l.outlines(text)
 	default:
-		if l.scratch.numbers, err = appendNumbers(l.scratch.numbers[:0], text); err == nil {
+		if l.scratch.text == "" || l.scratch.text != text {
+			l.scratch.numbers, err = appendNumbers(l.scratch.numbers[:0], text)
+		}
+		if err == nil {
 			form, err = polygonForm, l.polygon(l.scratch.numbers...)
 		}
 	}
@@ -614,8 +634,14 @@ func (l *labels) holesText(text string) error {
 	return fault.WithPart(jsonError(d, err), "holes", fault.NoOffset)
 }
 
-// deep is the begin of a list of the outlines of several objects.
-var deep = regexp.MustCompile(`^\[\s*\[\s*\[`)
+// isDeep reports whether a text begins as a list of the outlines of several objects.
+func isDeep(text string) bool {
+	depth := 0
+	for depth < 3 && strings.HasPrefix(text, "[") {
+		depth, text = depth+1, strings.TrimLeft(text[1:], "\t\n\f\r ")
+	}
+	return depth == 3
+}
 
 // namedPoints is the begin of a list of points that are objects.
 var namedPoints = regexp.MustCompile(`^\[\s*\{`)

@@ -349,7 +349,7 @@ func (c *collection) imageBox(properties json.RawMessage) (json.RawMessage, erro
 	case strings.TrimSpace(text) == "":
 		return json.RawMessage("null"), nil
 	}
-	v, err := numbers(strings.Split(text, ","))
+	v, err := numbers(nil, strings.Split(text, ","))
 	if err != nil || len(v) != 4 {
 		return nil, fault.New(fault.Corrupt, "bounds_imcoords", "%q is no box of four numbers", fault.Short(text))
 	}

@@ -19,11 +19,20 @@ import (
 type header struct {
 	at      map[string]int
 	made    map[string]*madeColumn
-	words   []string          // of a line
-	record  record            // of it
-	comma   rune              // between them; 0 for blanks
-	members map[string]string // of an object in a cell of the line, by "COLUMN/NAME"
+	words   []string       // of a line
+	record  record         // of it
+	comma   rune           // between them; 0 for blanks
+	opened  string         // the column and "/", of a cell of the line that is an object
+	members []headerMember // of that
+	names   []string       // those of at, of a few columns that have different names
+	next    int            // of these, the one that was found last
 }
+
+// headerMember is a member of an object.
+type headerMember struct{ name, value string }
+
+// fewColumns is how many columns are found sooner one by one.
+const fewColumns = 16
 
 // columns returns columns that have these names, and numbers.
 func columns(names []string) *header {
@@ -46,7 +55,12 @@ const toEnd = "+"
 // isNumber reports whether the name of a column is its number.
 func isNumber(name string) bool {
 	name = strings.TrimSuffix(name, toEnd)
-	return name != "" && strings.Trim(name, "0123456789") == ""
+	for i := range len(name) {
+		if name[i] < '0' || name[i] > '9' {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // newHeader returns the columns of a header, or of none, which then have numbers.
@@ -81,12 +95,16 @@ func (h *header) name(names []string) {
 	for i, name := range slices.Backward(names) {
 		h.at[name] = i
 	}
+	h.names, h.next = nil, 0
+	if len(h.at) == len(names) && len(names) <= fewColumns {
+		h.names = names
+	}
 }
 
 // also gives a column one more name.
 func (h *header) also(name, column string) {
 	if at, ok := h.at[column]; ok {
-		h.at[name] = at
+		h.at[name], h.names = at, nil
 	} else {
 		h.made[name] = h.made[column]
 	}
@@ -95,12 +113,23 @@ func (h *header) also(name, column string) {
 // find returns the number of a column by its name or, without such a name, by its number; rest reports whether the
 // column has the rest of the line.
 func (h *header) find(name string) (i int, rest, ok bool) {
-	if i, ok = h.at[name]; ok {
+	for range h.names { // mostly the next one is asked for
+		if h.next++; h.next >= len(h.names) {
+			h.next = 0
+		}
+		if h.names[h.next] == name {
+			return h.next, false, true
+		}
+	}
+	if i, ok = h.at[name]; ok && h.names == nil {
 		return i, false, true
+	}
+	if !isNumber(name) {
+		return 0, false, false
 	}
 	number, rest := strings.CutSuffix(name, toEnd)
 	i, err := strconv.Atoi(number)
-	return i, rest, err == nil && isNumber(name) && i < parquet.MaxColumns
+	return i, rest, err == nil && i < parquet.MaxColumns
 }
 
 // of returns the record of a line, until the next one.
@@ -111,14 +140,21 @@ func (h *header) of(words []string) record {
 
 // word returns what the line has in a column.
 func (h *header) word(name string) (string, bool) {
-	made := h.made[name]
-	if made != nil {
-		name = made.from
+	var made *madeColumn
+	if len(h.made) > 0 {
+		if made = h.made[name]; made != nil {
+			name = made.from
+		}
 	}
 	i, rest, ok := h.find(name)
 	if !ok || i >= len(h.words) {
-		text, ok := h.members[name]
-		return text, ok
+		name, ok = strings.CutPrefix(name, h.opened)
+		for k := len(h.members) - 1; ok && k >= 0; k-- {
+			if h.members[k].name == name {
+				return h.members[k].value, true
+			}
+		}
+		return "", false
 	}
 	word := strings.TrimSpace(h.words[i])
 	if rest {
@@ -138,9 +174,9 @@ func (h *header) word(name string) (string, bool) {
 func (h *header) open(place string) error {
 	column, _, _ := strings.Cut(place, "/")
 	text, _ := h.word(column)
-	h.members = map[string]string{}
+	h.opened, h.members = place[:len(column)+1], h.members[:0]
 	err := visitMembers(json.RawMessage(text), func(name string, value json.RawMessage) {
-		h.members[column+"/"+name] = string(value)
+		h.members = append(h.members, headerMember{name, string(value)})
 	})
 	if err != nil {
 		return fault.New(fault.Corrupt, column, "%v", err)

@@ -40,6 +40,10 @@ func visitMembers(object json.RawMessage, visit func(key string, value json.RawM
 	if len(object) == 0 {
 		return nil
 	}
+	if object[0] == '{' && json.Valid(object) { // mostly, and in a third of the time
+		eachMember(object, visit)
+		return nil
+	}
 	d := json.NewDecoder(bytes.NewReader(object))
 	switch start, err := d.Token(); {
 	case err != nil || start == nil:
@@ -55,6 +59,54 @@ func visitMembers(object json.RawMessage, visit func(key string, value json.RawM
 		}
 		return err
 	})
+}
+
+// eachMember visits the members of an object that is valid JSON.
+func eachMember(object []byte, visit func(key string, value json.RawMessage)) {
+	const blanks = " \t\r\n"
+	for object = bytes.TrimLeft(object[1:], blanks); object[0] != '}'; object = bytes.TrimLeft(object, blanks+",") {
+		n := lengthOf(object)
+		key := string(object[1 : n-1])
+		if !isPlain(key) {
+			_ = json.Unmarshal(object[:n], &key) // it is valid
+		}
+		object = bytes.TrimLeft(object[n:], blanks+":")
+		n = lengthOf(object)
+		visit(key, bytes.TrimRight(object[:n], blanks))
+		object = object[n:]
+	}
+}
+
+// lengthOf returns the bytes of the value that valid JSON begins with; of a number or a word perhaps with blanks behind
+// it.
+func lengthOf(text []byte) int {
+	depth := 0
+	for i := 0; ; i++ {
+		switch text[i] {
+		case '"':
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 { // it ends what a number is in
+				return i
+			}
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case ',':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
 }
 
 // expect reads a delimiter.

@@ -147,7 +147,7 @@ func (l *labels) startsAndLengths(text string) (coordForm, error) {
 	if text == "-1" {
 		return noForm, nil
 	}
-	list, err := numbers(strings.Fields(text))
+	list, err := numbers(nil, strings.Fields(text))
 	const last = 1 << 48 // of an image of side by side pixels; its number is exact as a float64
 	if err != nil {
 		return noForm, err

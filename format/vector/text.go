@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
@@ -18,17 +19,16 @@ import (
 )
 
 // eachLine visits the words of each line of a text that has words. A separator stands between them, 0 for blanks; width
-// is how many there are, as of csv.Reader.
+// is how many there are, as of csv.Reader. The words are valid during the call.
 func eachLine(ctx context.Context, r source.Reader, comma rune, width int,
 	visit func(number int, words []string) error) error {
 	text := newParts(ctx, r, "line", maxLine)
 	in := bufio.NewReaderSize(text, headBytes)
+	var fields []string
 	next, part, first := func() ([]string, error) {
-		line, err := in.ReadString('\n')
-		if errors.Is(err, io.EOF) && line != "" {
-			err = nil // the next line has it
-		}
-		return strings.Fields(line), err
+		line, err := readLine(in)
+		fields = appendFields(fields[:0], line)
+		return fields, err
 	}, "line ", 1
 	if comma != 0 {
 		head, _ := in.Peek(headBytes) // Read meets the error again
@@ -67,6 +67,45 @@ func eachLine(ctx context.Context, r source.Reader, comma rune, width int,
 			return err
 		}
 	}
+}
+
+// readLine returns the next line of a text.
+func readLine(in *bufio.Reader) (string, error) {
+	line, err := in.ReadSlice('\n')
+	if err == nil || len(line) > 0 && errors.Is(err, io.EOF) { // the next line has it
+		return string(line), nil
+	}
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return "", err
+	}
+	begin := string(line)
+	rest, err := in.ReadString('\n')
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return begin + rest, err
+}
+
+// appendFields appends the words of a line, as strings.Fields returns them.
+func appendFields(to []string, line string) []string {
+	start := -1 // of a word
+	for i := range len(line) {
+		switch c := line[i]; {
+		case c >= utf8.RuneSelf:
+			return append(to[:0], strings.Fields(line)...)
+		case c == ' ' || c >= '\t' && c <= '\r':
+			if start >= 0 {
+				to = append(to, line[start:i])
+			}
+			start = -1
+		case start < 0:
+			start = i
+		}
+	}
+	if start >= 0 {
+		to = append(to, line[start:])
+	}
+	return to
 }
 
 // readWords reads a text with an object on each line, whose words are the columns of its format.
@@ -128,7 +167,7 @@ func isHeading(words []string) bool {
 // countNumbers returns how many words at the begin are numbers.
 func countNumbers(words []string) (n int) {
 	for ; n < len(words); n++ {
-		if _, err := parseNumber(words[n]); err != nil {
+		if _, ok := numberOf(words[n]); !ok {
 			break
 		}
 	}
@@ -173,18 +212,21 @@ const YOLOOrder = "class, x and y of the middle, width and height, or class and 
 // yoloWords returns class, x and y of the middle, width and height, and perhaps a score; or class and, behind empty
 // words, the vertices of an outline, which may be an oriented box.
 func yoloWords(l *labels, words []string) ([]string, error) {
-	list, err := numbers(words[:1])
-	if len(words) != 5 && err == nil { // the numbers of a box are looked at when it is added
-		list, err = numbers(words)
+	parsed := words
+	if len(words) == 5 {
+		parsed = words[:1] // the numbers of a box are looked at when it is added
 	}
+	list, err := numbers(l.scratch.numbers[:0], parsed)
 	if err != nil {
 		return nil, err
 	}
 	other := func(what string) ([]string, error) {
 		return nil, fault.New(fault.Unsupported, "object", "%s, which is not read: write %s", what, YOLOOrder)
 	}
-	class, coords := list[0], list[1:]
-	number := strconv.FormatFloat(class, 'f', -1, 64)
+	class, coords, number := list[0], list[1:], words[0]
+	if len(number) > 15 || !isNumber(number) || number[0] == '0' && number != "0" { // it is written in another way
+		number = strconv.FormatFloat(class, 'f', -1, 64)
+	}
 	switch count := len(words) - 1; {
 	case count == 0:
 		return nil, l.polygon()
@@ -205,14 +247,15 @@ func yoloWords(l *labels, words []string) ([]string, error) {
 	case count == 6:
 		l.remarks.Add(SevenNumbers, words)
 	}
-	return append(words[:0], number, "", "", "", "", "", strings.Join(words[1:], " ")), nil
+	l.scratch.text, l.scratch.numbers = strings.Join(words[1:], " "), append(list[:0], coords...)
+	return append(words[:0], number, "", "", "", "", "", l.scratch.text), nil
 }
 
 // hasKeypoints reports whether coordinates are a box, by its middle and size, with points in it, of x, y and perhaps 0,
 // 1 or 2 for how far it is seen. An outline has no 2, and its second vertex is not far from all others.
 func hasKeypoints(c []float64) bool {
 	fits := func(width int) bool {
-		seen, lo, hi := false, slices.Clone(c[:2]), slices.Clone(c[:2])
+		seen, lo, hi := false, [2]float64(c), [2]float64(c)
 		for p := range slices.Chunk(c[4:], width) {
 			for axis := range 2 {
 				lo[axis], hi[axis] = min(lo[axis], p[axis]), max(hi[axis], p[axis])
@@ -244,7 +287,7 @@ func isKITTI(words []string) bool {
 	if len(words) != kittiCount && len(words) != kittiCount+1 {
 		return false
 	}
-	rest, err := numbers(words[1:])
+	rest, err := numbers(make([]float64, 0, kittiCount), words[1:])
 	inSpace := func(x float64) bool { return x != 0 }
 	return err == nil && (countNumbers(words[:1]) == 0 || !slices.ContainsFunc(rest[7:14], inSpace))
 }
