@@ -846,7 +846,8 @@ func TestCopyRow(t *testing.T) {
 			}
 			if !slices.Equal(dst.Data[at*size:][:size], before.Data[source*size:][:size]) ||
 				dst.Mask != nil && dst.Mask[at] != before.Mask[source] {
-				rt.Fatalf("%q row %d from %d, box %+v: element %d is not element %d", pattern, box.N, from, box, at, source)
+				rt.Fatalf("%q row %d from %d, box %+v: element %d is not element %d", pattern, box.N, from, box, at,
+					source)
 			}
 		}
 	})

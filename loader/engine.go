@@ -227,6 +227,24 @@ type workUnit struct {
 	order            int64 // of that window in Reader.ForViews; 0: it shares no chunks
 }
 
+// sameRaster is the units of a batch whose rows have the same raster of a field, in the order of the rows: several
+// captions of one image, for example. One worker does them one after the other. Windows that are equal are copied, and
+// of others each chunk is decoded once.
+type sameRaster struct {
+	units []workUnit
+	// What follows is for the worker, once it has begun.
+	hasBegun bool
+	windows  [][]turnedWindow // of each unit, for all its views; nil if one is not known: reading it has the error
+	done     []bool           // the units whose pixels are in the batch
+	ends     []func()         // end what was announced
+}
+
+// turnedWindow is what decides the pixels that a row has of a raster.
+type turnedWindow struct {
+	box       shuffle.Box
+	transform shuffle.Element
+}
+
 // rowErrors holds the errors of one row.
 type rowErrors struct {
 	all   error   // concerns the whole row; of several, the one that outranks the others

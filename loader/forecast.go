@@ -646,3 +646,26 @@ func (e *Engine) foresees(ctx context.Context, drawn bool) (bool, error) {
 	}
 	return known, nil
 }
+
+// readOnce has, for the forecast of a step, the windows of each raster that several rows may have.
+type readOnce map[pixels.TileKey]map[readWindow]bool
+
+// readWindow is a window of a raster in a tensor.
+type readWindow struct {
+	field      string
+	step, view int
+	window     turnedWindow
+}
+
+// note notes a read. again says that a row of the step has the same window, so it is copied, and other that one has
+// another window of the raster, so fewer chunks may be read than are counted.
+func (n readOnce) note(p *shuffle.Plan, r *dryrun.Row, a *dryrun.Asset) (again, other bool) {
+	drawn := p.View(&r.Draw, a.View)
+	window := readWindow{a.Field, a.Step, a.View, turnedWindow{a.Window, drawn.Transform}}
+	if n[a.Key] == nil {
+		n[a.Key] = map[readWindow]bool{}
+	}
+	again, other = n[a.Key][window], len(n[a.Key]) > 0
+	n[a.Key][window] = true
+	return again, other
+}

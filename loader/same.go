@@ -4,29 +4,10 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/internal/num"
-	"github.com/chaski-eo/chaski/loader/dryrun"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
 )
-
-// sameRaster is the units of a batch whose rows have the same raster of a field, in the order of the rows: several
-// captions of one image, for example. One worker does them one after the other. Windows that are equal are copied, and
-// of others each chunk is decoded once.
-type sameRaster struct {
-	units []workUnit
-	// What follows is for the worker, once it has begun.
-	hasBegun bool
-	windows  [][]turnedWindow // of each unit, for all its views; nil if unknown: reading gives the error
-	done     []bool           // the units whose pixels are in the batch
-	ends     []func()         // end what was announced
-}
-
-// turnedWindow is what decides the pixels that a row has of a raster.
-type turnedWindow struct {
-	box       shuffle.Box
-	transform shuffle.Element
-}
 
 // noteSame finds the units whose rows have the same raster.
 func (p *Pending) noteSame() {
@@ -184,27 +165,4 @@ func (u workUnit) copy(from int) {
 		steps := p.inFiles[u.field]
 		copy(steps[u.row*n:][:n], steps[from*n:][:n])
 	}
-}
-
-// readOnce has, for the forecast of a step, the windows of each raster that several rows may have.
-type readOnce map[pixels.TileKey]map[readWindow]bool
-
-// readWindow is a window of a raster in a tensor.
-type readWindow struct {
-	field      string
-	step, view int
-	window     turnedWindow
-}
-
-// note notes a read. again says that a row of the step has the same window, so it is copied, and other that one has
-// another window of the raster, so fewer chunks may be read than are counted.
-func (n readOnce) note(p *shuffle.Plan, r *dryrun.Row, a *dryrun.Asset) (again, other bool) {
-	drawn := p.View(&r.Draw, a.View)
-	window := readWindow{a.Field, a.Step, a.View, turnedWindow{a.Window, drawn.Transform}}
-	if n[a.Key] == nil {
-		n[a.Key] = map[readWindow]bool{}
-	}
-	again, other = n[a.Key][window], len(n[a.Key]) > 0
-	n[a.Key][window] = true
-	return again, other
 }

@@ -270,8 +270,8 @@ func TestRowsOfOneImage(t *testing.T) {
 								t.Errorf("batch %d: %d chunks decoded, want %d", i, decoded[i], most)
 							}
 							if decoded[i] > most || again[i] > readings {
-								t.Errorf("batch %d, %d images in %d rows: %d chunks decoded, at most %d; %d reads, at most "+
-									"%d", i, images, rows, decoded[i], most, again[i], readings)
+								t.Errorf("batch %d, %d images in %d rows: %d chunks decoded, at most %d; %d reads, "+
+									"at most %d", i, images, rows, decoded[i], most, again[i], readings)
 							}
 						}
 					})
@@ -329,10 +329,10 @@ func TestRowsOfOneBadImage(t *testing.T) {
 		for i, b := range runs[1] {
 			want := runs[0][i]
 			bad += len(b.Bad)
-			if !slices.Equal(b.Valid, want.Valid) || !slices.Equal(b.Samples, want.Samples) || len(b.Bad) != len(want.Bad) ||
-				!bytes.Equal(b.Tensors[0].Data, want.Tensors[0].Data) {
-				t.Errorf("%s: batch %d: valid %v, samples %d, bad %v; want %v, %d, %v", policy, i, b.Valid, b.Samples, b.Bad,
-					want.Valid, want.Samples, want.Bad)
+			if !slices.Equal(b.Valid, want.Valid) || !slices.Equal(b.Samples, want.Samples) ||
+				len(b.Bad) != len(want.Bad) || !bytes.Equal(b.Tensors[0].Data, want.Tensors[0].Data) {
+				t.Errorf("%s: batch %d: valid %v, samples %d, bad %v; want %v, %d, %v", policy, i, b.Valid, b.Samples,
+					b.Bad, want.Valid, want.Samples, want.Bad)
 			}
 		}
 		if bad != 2*captions {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
@@ -494,16 +493,6 @@ func unquoted(text string) string {
 		return text
 	}
 	return plain
-}
-
-// isPlain reports whether a string of JSON is the text as it stands between its quotes.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
 }
 
 // isApart reports whether a character separates the numbers of a text.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/textguard"
@@ -107,6 +108,16 @@ func lengthOf(text []byte) int {
 			}
 		}
 	}
+}
+
+// isPlain reports whether a string of JSON is the text as it stands between its quotes.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // expect reads a delimiter.

@@ -35,11 +35,11 @@ func BenchmarkLabels(b *testing.B) {
 		{"boxes.csv", "image,xmin,ymin,xmax,ymax,label\n", Options{}, func(i int) string {
 			return fmt.Sprintf("images/%d.jpg,%d,20,%d,41,ship", i/20, i, i+10)
 		}},
-		{"via.csv", "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes\n",
-			Options{Column: "type"}, func(i int) string {
-				return fmt.Sprintf(`%d.jpg,100,"{}",20,%d,"{""name"":""rect"",""x"":%d,""y"":20,""width"":10,""height"":21}",`+
-					`"{""type"":""ship""}"`, i/20, i%20, i)
-			}},
+		{"via.csv", "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes," +
+			"region_attributes\n", Options{Column: "type"}, func(i int) string {
+			return fmt.Sprintf(`%d.jpg,100,"{}",20,%d,"{""name"":""rect"",""x"":%d,""y"":20,""width"":10,`+
+				`""height"":21}","{""type"":""ship""}"`, i/20, i%20, i)
+		}},
 		{"outlines.csv", "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes," +
 			"region_attributes\n", Options{Column: "type"}, func(i int) string {
 			return fmt.Sprintf(`%d.jpg,100,"{}",20,%d,"{""name"":""polygon"",""all_points_x"":[%d,%d,30,20],`+

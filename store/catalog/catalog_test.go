@@ -441,8 +441,8 @@ func TestCSVErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bad.csv")
 	for text, want := range map[string]string{
 		"a,b\n1,2\n3\n": "line 3: it has 1 values for 2 columns: corrupt",
-		"a,b\n1,2\n\n3,4,5": "line 4: it has 3 values for 2 columns: if \"b\" has texts with ',' in them and no quotes, " +
-			"name it \"b+\", the rest of each line: corrupt",
+		"a,b\n1,2\n\n3,4,5": "line 4: it has 3 values for 2 columns: if \"b\" has texts with ',' in them and no " +
+			"quotes, name it \"b+\", the rest of each line: corrupt",
 		"a|b\n1|2\n": "no column \"a\"; there are a|b: columns must be separated by commas, semicolons or tabs, in a " +
 			".tsv file by tabs: not found",
 	} {

@@ -38,8 +38,8 @@ func restHint(names []string, values int, comma rune) string {
 		return ""
 	}
 	last := names[len(names)-1]
-	return fmt.Sprintf(": if %q has texts with %q in them and no quotes, name it %q, the rest of each line", last, comma,
-		last+toEnd)
+	return fmt.Sprintf(": if %q has texts with %q in them and no quotes, name it %q, the rest of each line", last,
+		comma, last+toEnd)
 }
 
 // maxFirst bounds the first line in bytes, where a column is the rest of each line and there is no header.
@@ -109,7 +109,8 @@ func (r *restReader) next() ([]string, error) {
 			case last && len(behind) > 0:
 				return fail("text stands behind a value in quotes")
 			case !last && (len(behind) == 0 || behind[0] != r.comma):
-				return fail("it has %d values for %d columns, or text behind a value in quotes", len(record)+1, r.columns)
+				return fail("it has %d values for %d columns, or text behind a value in quotes", len(record)+1,
+					r.columns)
 			case !last:
 				behind = behind[1:]
 			}

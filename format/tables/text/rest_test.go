@@ -49,7 +49,8 @@ func TestRestOfTheLine(t *testing.T) {
 			"[[a.jpg b.jpg] [a dog, a cat and a tree one]]"},
 		{"a.csv", "image, caption\na.jpg, a dog, a cat\nb.jpg, \"c, \"\"d\"\"\"\n", "image caption+",
 			`[[a.jpg b.jpg] [a dog, a cat c, "d"]]`},
-		{"a.csv", "image,caption\n\"a,b.jpg\",a \"big\" dog, 5\" tall", "image caption+", `[[a,b.jpg] [a "big" dog, 5" tall]]`},
+		{"a.csv", "image,caption\n\"a,b.jpg\",a \"big\" dog, 5\" tall", "image caption+",
+			`[[a,b.jpg] [a "big" dog, 5" tall]]`},
 		{"a.csv", "id,image,caption\n1,a.jpg,x,y,\n2,b.jpg,\n", "caption+ image", "[[x,y, ] [a.jpg b.jpg]]"},
 		{"a.csv", "a.jpg,a dog, a cat\nb.jpg,one\n", "0 1+", "[[a.jpg b.jpg] [a dog, a cat one]]"},
 		{"a.tsv", "\n\na.jpg\ta dog\ta cat\nb.jpg\tone", "1+", "[[a dog\ta cat one]]"},
@@ -58,11 +59,11 @@ func TestRestOfTheLine(t *testing.T) {
 		{"a.txt", "a.jpg a dog  and a cat\nb.jpg one, two\n", "0 1+", "[[a.jpg b.jpg] [a dog and a cat one, two]]"},
 		{"a.csv", "# made\nimage,caption\na.jpg,x,y\n", "caption+", "[[x,y]]"},
 		{"a.csv", "image,caption+\na.jpg,x\n", "caption+", "[[x]]"},
-		{"a.csv", "image,caption\na.jpg,x,y\n", "caption", `line 2: it has 3 values for 2 columns: if "caption" has texts ` +
-			`with ',' in them and no quotes, name it "caption+", the rest of each line`},
+		{"a.csv", "image,caption\na.jpg,x,y\n", "caption", `line 2: it has 3 values for 2 columns: if "caption" ` +
+			`has texts with ',' in them and no quotes, name it "caption+", the rest of each line`},
 		{"a.csv", "image,caption+\na.jpg,x,y\n", "caption+", "line 2: it has 3 values for 2 columns"},
-		{"a.csv", "image,caption,split\na.jpg,x,y\n", "caption+", `column caption+: it is the rest of each line, and the ` +
-			`column "split" stands behind it`},
+		{"a.csv", "image,caption,split\na.jpg,x,y\n", "caption+", `column caption+: it is the rest of each line, and ` +
+			`the column "split" stands behind it`},
 		{"a.csv", "image,caption\na.jpg,x\nb.jpg\n", "caption+", "line 3: it has 1 values for 2 columns"},
 		{"a.csv", "image,caption\na.jpg,\"x\" y, z\n", "caption+", "line 2: text stands behind a value in quotes"},
 		{"a.csv", "image,caption\na.jpg,\"x\ny\"\n", "caption+", "line 2: a value in quotes does not end in its line"},
