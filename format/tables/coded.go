@@ -127,7 +127,7 @@ func (c *coder) admits(v *parquet.Values, rows int, limit int64) bool {
 		}
 		c.dict, c.last = values, last
 	}
-	// Who writes the rows out must not allocate without bound for a file of few bytes.
+	// A file of few bytes must not make the caller allocate much when it writes the rows out.
 	return int64(rows) <= limit/int64(max(c.longest, 1))
 }
 

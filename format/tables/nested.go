@@ -191,7 +191,7 @@ func (a *assembler) list(repeated, elem *parquet.Field, def, n int, in element) 
 		}
 		out.offs = offs
 	}
-	// A list of structs without fields has no leaf that says how long it is.
+	// Leaves say how long a list is, and a struct without fields lacks them.
 	if out.offs == nil {
 		return a.fail(fault.New(fault.Unsupported, "column "+repeated.Name, "lists of structs without fields"))
 	}

@@ -97,7 +97,7 @@ func (p *parquetTable) within(ctx context.Context, g int, r Range, in paged.Span
 
 // mayHold reports whether values with the bounds b may lie in a range.
 func (p *parquetTable) mayHold(leaf int, b parquet.Bounds, rows int64, r Range) bool {
-	// A null lies in no range, so that a page of nulls has none of its rows.
+	// Nulls lie outside of every range, so a page of nulls holds no row of it.
 	if b.Nulls >= rows {
 		return false
 	}

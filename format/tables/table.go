@@ -131,7 +131,7 @@ func (t *Table) Select(columns []int) *Table {
 	})
 }
 
-// Without returns the table without the columns of a name.
+// Without returns the table with all columns but those with a name.
 func (t *Table) Without(name string) *Table {
 	var columns []int
 	for i, c := range t.cols {

@@ -300,7 +300,7 @@ func (v *Vector) Big(i int) *big.Int {
 	return low.Add(low, new(big.Int).Lsh(big.NewInt(v.high[i]), 64))
 }
 
-// AllNull reports whether there is no value that is not null.
+// AllNull reports whether all values are null, also of no values.
 func (v *Vector) AllNull() bool {
 	return v.n == 0 || v.typ.Kind == Null || v.nulls != nil && !slices.Contains(v.nulls, false)
 }

@@ -40,7 +40,7 @@ func (s Spans) of(first, n int64) (rows []int32) {
 	return rows
 }
 
-// Rows returns the rows of spans. It is not nil, also of no rows.
+// Rows returns the rows of spans. If there are no rows, the list is empty instead of nil.
 func (s Spans) Rows() []int {
 	count := int64(0)
 	for _, span := range s {

@@ -245,8 +245,8 @@ type footerParser struct {
 	// types of all columns say.
 	outlines *geometryType
 	geo      []geometryType
-	// budget is how many bytes the parsed footer may still take. A few bytes of a footer (an element
-	// without a name, a chunk without pages) may take many in memory.
+	// budget is how many bytes the parsed footer may still take. A few bytes of a footer (an unnamed element, an empty
+	// chunk) may take many in memory.
 	budget int64
 }
 

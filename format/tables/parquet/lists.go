@@ -27,7 +27,7 @@ func (f *Few) List(i int) (lo, hi int, null bool) {
 const emptyList = 1 << 7
 
 // Rep returns the level of the list that element i goes on with, from 1 for the outermost one; 0 of the first element
-// of a row. empty says that there is no element, but a list that is null or has none. It is for lists in lists.
+// of a row. With empty, a list that is null or empty stands in place of the element. It is for lists in lists.
 func (f *Few) Rep(i int) (level int, empty bool) {
 	if f.reps == nil {
 		return 0, false

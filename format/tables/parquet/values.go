@@ -187,7 +187,7 @@ func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, 
 	if encoding != encRLE {
 		return 0, fault.At(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
 	}
-	// Pages without nulls are one run, which stays undecoded.
+	// A page free of nulls is one run, which need not be decoded.
 	if oneRun(levels, defLevel, v.n) {
 		return v.n, nil
 	}
@@ -290,7 +290,7 @@ func (v *Values) plain(b []byte, n int) error {
 // indexes reads the indexes of values in the dictionary.
 func (v *Values) indexes(b []byte, n int, dict *Values) error {
 	if n == 0 {
-		// A page without values needs no dictionary, which may be missing.
+		// The dictionary may be missing if a page has no values.
 		v.dict = dict
 		return nil
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 )
 
-// SyntaxError is the error of a query that does not parse. It has no kind, because no file is at fault.
+// SyntaxError is the error of a query that does not parse. It lacks a kind, because the query is at fault and not a
+// file.
 type SyntaxError = sql.SyntaxError
 
-// BindError is the error of a query that parses but whose types do not fit. It has no kind, because no file is at
-// fault.
+// BindError is the error of a query that parses but whose types do not fit. It lacks a kind, because the query is at
+// fault and not a file.
 type BindError = sql.BindError
 
 // defaultMemory returns the default of tables.QueryLimits.Memory.

@@ -458,7 +458,7 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		names, cols = append(names, r.keys[i].Name), append(cols, values)
 	}
 	if len(r.keys) == 0 && rel.N == 0 {
-		// SELECT count(*) of no rows gives one group without rows: the count is 0 and not missing.
+		// SELECT count(*) of an empty table gives one group of no rows, so that the count is 0.
 		groups.Of = nil
 	}
 	for i := range r.b.Aggregates {
@@ -469,8 +469,7 @@ func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Ro
 		}
 		names, cols = append(names, aggregate.Function.Names[0]), append(cols, values)
 	}
-	// HAVING without keys and aggregates has no column, but the table needs one: columns say how many rows it
-	// has.
+	// HAVING with neither keys nor aggregates has no column, but the table needs one: columns say how many rows it has.
 	if len(cols) == 0 {
 		cols, names = append(cols, tables.NewInts(sql.Int64, make([]int64, len(groups.First)), nil)), append(names,
 			"")

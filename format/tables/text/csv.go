@@ -350,7 +350,7 @@ func heldColumns(ctx context.Context, names []string, from []*tables.Appender, w
 	return columns, nil
 }
 
-// notUTF8 returns the error about a column of strings of which some are not UTF-8.
+// notUTF8 returns the error about the first string of a column that is not UTF-8.
 func notUTF8(column *tables.Vector) error {
 	row := 0
 	for utf8.Valid(column.Bytes(row)) {

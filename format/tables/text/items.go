@@ -251,8 +251,8 @@ func (in *items) named(name string, members map[string]json.RawMessage, at int64
 	return in.put(nil, members, nil, "member "+name, at)
 }
 
-// isMap reports whether an object has values by name, which a table may be asked for by KeyColumn: a class for the name
-// of each image, say. No member is called like that column, and it is no feature.
+// isMap reports whether an object has values by name, such as a class for the name of each image, which a table gives
+// as KeyColumn. It is false for a feature, and if a member is called KeyColumn.
 func (in *items) isMap(members map[string]json.RawMessage) bool {
 	kind := members["type"]
 	return len(members) > 0 && members[KeyColumn] == nil && in.want(KeyColumn) > in.want(noColumn) &&
@@ -409,7 +409,8 @@ func (in *items) list(d *json.Decoder, outer map[string]json.RawMessage) error {
 	})
 }
 
-// put adds a row of values, with the values of a bounding box, and those of outer and of the file that it lacks.
+// put adds a row of values, with the values of a bounding box. Values that the row lacks come from outer or from the
+// file.
 func (in *items) put(box []float64, values, outer map[string]json.RawMessage, part string, at int64) error {
 	in.n++
 	in.file.Next()

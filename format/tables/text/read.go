@@ -26,8 +26,8 @@ func Read(ctx context.Context, r source.Reader, name string, want func(name stri
 	return readCSV(ctx, r, separator(name), want)
 }
 
-// separator returns what separates the values of a CSV file by its name. That of a comma the first line may replace,
-// and 0 is for words, which blanks may separate.
+// separator returns what separates the values of a CSV file by its name. The first line may replace a comma by another
+// separator. 0 is for words, which blanks may separate.
 func separator(name string) rune {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".tsv":

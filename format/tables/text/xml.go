@@ -35,7 +35,7 @@ type element struct {
 }
 
 // jsonOf returns a list with the outermost element of XML as JSON. The elements in an element, and its attributes as
-// "@NAME", are members of an object; those of one name, and those on the path of a member, are a list. An element
+// "@NAME", are members of an object. Several of one name, and all on the path of a member, are a list. An element
 // without any is its text: a number, a string, or null if it is empty.
 func jsonOf(ctx context.Context, text io.Reader, size int64, member string) ([]byte, error) {
 	if size > maxXML {

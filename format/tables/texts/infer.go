@@ -86,8 +86,8 @@ func parsed[T int64 | float64 | bool](ctx context.Context, column *tables.Vector
 	return out, nulls, nil
 }
 
-// asStrings returns the strings, of which those without bytes are null up to the first code that want keeps: digests of
-// tables depend on that.
+// asStrings returns the strings. Empty ones are null up to the first code that want keeps: digests of tables depend on
+// that.
 func asStrings(column *tables.Vector, want Want) *tables.Vector {
 	var nulls []bool
 	for row := range column.Len() {

@@ -170,7 +170,7 @@ func (b *Binder) equal(l, r *eval.Node) *eval.Node {
 	return node
 }
 
-// negate joins terms by AND or OR and puts NOT before them if not is set.
+// negate joins terms by AND or OR, and negates the result if not is set.
 func (b *Binder) negate(not bool, op ast.Op, terms ...*eval.Node) *eval.Node {
 	node := terms[0]
 	if len(terms) > 1 {

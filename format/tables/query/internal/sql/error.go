@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// BindError is the error of a query that parses but whose types do not fit. It has no kind, because no file is at
-// fault.
+// BindError is the error of a query that parses but whose types do not fit. It lacks a kind, because the query is at
+// fault and not a file.
 type BindError struct{ msg string }
 
 // Error returns the types that do not fit.
@@ -16,7 +16,8 @@ func (e *BindError) Error() string { return e.msg }
 // Bind returns a BindError.
 func Bind(format string, args ...any) error { return &BindError{fmt.Sprintf(format, args...)} }
 
-// SyntaxError is the error of a query that does not parse. It has no kind, because no file is at fault.
+// SyntaxError is the error of a query that does not parse. It lacks a kind, because the query is at fault and not a
+// file.
 type SyntaxError struct {
 	Msg string
 	Pos int // byte offset in the query
