@@ -42,7 +42,7 @@ type bitmaps struct {
 }
 
 // bitmap adds a mask that is a PNG in Base64, perhaps in a zlib stream, whose upper left pixel is in the column and
-// row origin of its image. Pixels that are not transparent and not 0 belong to it, as supervisely and labelme read it.
+// row origin of its image. Pixels belong to it unless they are transparent or 0, as supervisely and labelme read it.
 func (l *labels) bitmap(ctx context.Context, data string, origin [2]float64) (coordForm, error) {
 	left, top := math.Floor(origin[0]), math.Floor(origin[1])
 	const side = 1 << 24 // each sum of runs is exact as a float64
@@ -92,8 +92,8 @@ func (l *labels) bitmap(ctx context.Context, data string, origin [2]float64) (co
 	return l.runsOf(index, b.pixels[:size], left, top)
 }
 
-// runsOf adds a mask by its pixels. Above and to the left of it nothing belongs to it, and so its height does not
-// matter.
+// runsOf adds a mask by its pixels. The runs cover the image down to the last row of the mask, so the height of the
+// image does not matter.
 func (l *labels) runsOf(x *chunk.Index, pixels []byte, left, top float64) (coordForm, error) {
 	outside := byte(0)
 	if x.NoData != nil && x.Bands == 1 {

@@ -85,7 +85,7 @@ func (c *coordinateText) fail(text string) {
 	}
 }
 
-// peek returns the next character that is no blank and no comma, 0 at the end and after an error.
+// peek returns the next character after blanks and commas, 0 at the end and after an error.
 func (c *coordinateText) peek() byte {
 	for c.err == nil && c.pos < len(c.text) {
 		if char := c.text[c.pos]; char != ' ' && char != '\n' && char != '\t' && char != '\r' && char != ',' {
@@ -150,7 +150,7 @@ func (c *coordinateText) number() float64 {
 	return x
 }
 
-// counted reads a list, in front of whose items their number is put, without those that item does not keep.
+// counted reads a list, drops the items that item refuses, and puts the number of the others in front of them.
 func (c *coordinateText) counted(item func() (keep bool)) (count uint32) {
 	pos := len(c.dst)
 	c.dst = append(c.dst, 0, 0, 0, 0)

@@ -18,7 +18,7 @@ import (
 )
 
 // form says where the coordinates of an object lie and what they are. A place is the name or the number of a column, or
-// the path of a member. One place may have several coordinates, also those of several objects one after the other.
+// the path of a member. One place may have several coordinates, also of several objects one after the other.
 type form struct {
 	kind   *shapeKind
 	places []place
@@ -269,7 +269,7 @@ func (l *labels) object(ctx context.Context, of record, number uint32) error {
 }
 
 // put adds the objects of a record in the form f, with the values of the columns; number is of their image. A record
-// without coordinates has no objects, but in a named format one without a shape.
+// that lacks coordinates gives no objects, or in a named format one that lacks a shape.
 func (l *labels) put(ctx context.Context, f *form, of record, number uint32) error {
 	texts, count, err := l.coordinates(ctx, f, of)
 	if err != nil {

@@ -61,7 +61,7 @@ const percentPlaces = "original_width original_height image_rotation"
 // labelFormats are the formats that are no JSON; formats.go sets them before main runs.
 var labelFormats []*format
 
-// nothing is the form of an object without a shape.
+// nothing is the form of an object that lacks a shape.
 var nothing = &form{kind: &shapeKind{}}
 
 // choose returns the form of an object: an outline, if it has one and boxes are not asked for. Where objects say what

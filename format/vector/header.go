@@ -170,7 +170,7 @@ func (h *header) word(name string) (string, bool) {
 	return parts[made.group], true
 }
 
-// open reads the members of an object of JSON in a cell of the line, of which place is one.
+// open reads the members of an object of JSON in a cell of the line. place is the path of one of them.
 func (h *header) open(place string) error {
 	column, _, _ := strings.Cut(place, "/")
 	text, _ := h.word(column)

@@ -90,8 +90,8 @@ type Sample struct {
 func (s *Sample) name() string { return cmp.Or(s.Key, withoutQuery(s.URI)) }
 
 // OfImage returns what the file says of the image of a sample. The image is the one that the file names, in the column
-// Options.Image or as its format does: see join.Apart. It is not found if the file names no image or, as Own has seen,
-// another one. All shapes of a file that names no images, or is of one image, are of any image.
+// Options.Image or as its format does: see join.Apart. It is fault.NotFound if the file names no image or, as Own has
+// seen, another one. All shapes of a file that names no images, or is of one image, are of any image.
 func (l *Layer) OfImage(s Sample) (image Image, err error) {
 	known := l.images
 	if known == nil || known.one {

@@ -131,7 +131,7 @@ var readers struct {
 	placed        func(ctx context.Context, r source.Reader, o *Options, head []byte) (*Layer, error)
 }
 
-// beginOf returns a text from its first character on that is no blank, and that no record of JSON begins with.
+// beginOf returns a text without the blanks, and marks of records of JSON, that it begins with.
 func beginOf(head []byte) []byte { return bytes.TrimLeft(head, " \t\r\n\x1e") }
 
 // otherFormats are the names of formats that are known, but not read, by their first bytes, or by a tag of XML.

@@ -154,8 +154,8 @@ func (l *labels) readLines(ctx context.Context, r source.Reader, head []byte) er
 	})
 }
 
-// readTable reads the objects of a table, in whose cells there are values, lists or structs. add, if not nil, adds
-// those of a row.
+// readTable reads the objects of a table, in whose cells there are values, lists or structs. add, if not nil, adds the
+// objects of a row.
 func (l *labels) readTable(ctx context.Context, rows *tables.Table,
 	add func(ctx context.Context, row int, of record) error) error {
 	t := l.newTree(false)

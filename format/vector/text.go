@@ -252,7 +252,7 @@ func yoloWords(l *labels, words []string) ([]string, error) {
 }
 
 // hasKeypoints reports whether coordinates are a box, by its middle and size, with points in it, of x, y and perhaps 0,
-// 1 or 2 for how far it is seen. An outline has no 2, and its second vertex is not far from all others.
+// 1 or 2 for how far it is seen. An outline lacks a 2, and its second vertex lies near some others.
 func hasKeypoints(c []float64) bool {
 	fits := func(width int) bool {
 		seen, lo, hi := false, [2]float64(c), [2]float64(c)

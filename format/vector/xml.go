@@ -16,7 +16,7 @@ func beginsXML(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<"))
 }
 
-// readVOC reads a file of VOC. One without an object must be an annotation, and no other XML.
+// readVOC reads a file of VOC. If it has no object, its outermost element must be an annotation.
 func readVOC(ctx context.Context, r source.Reader, l *labels, _ []byte) error {
 	t := l.newTree(true)
 	root, err := t.walkXML(ctx, r)

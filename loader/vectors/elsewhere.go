@@ -16,8 +16,8 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Remarks on the shapes of a field, beside those on a file of package vector. The rule for all formats: what of a file
-// becomes no part of a batch, or one that its writer did not mean, is an error or a remark.
+// Remarks on the shapes of a field, beside those on a file of package vector. The rule for all formats: content of a
+// file that a batch drops, or shows in another way than its writer meant, is an error or a remark.
 const (
 	noShapes vector.Remark = "no image has shapes so far: files have none, or the shapes lie elsewhere or in another " +
 		"CRS than the file says"

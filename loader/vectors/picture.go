@@ -113,8 +113,8 @@ func (v *field) placed(a *catalog.Asset) error {
 	return err
 }
 
-// inPixels returns the grid of a window of an image, in its pixels, with the shapes of the image. Without a file there
-// are none.
+// inPixels returns the grid of a window of an image, in its pixels, with the shapes of the image. If the sample has no
+// file, it has no shapes.
 func (v *field) inPixels(ctx context.Context, f *file, row int64, a *catalog.Asset, win shuffle.Box, h, w int,
 	turn shuffle.Element) (*picture, error) {
 	t := [6]float64{float64(win.X), float64(win.W) / float64(w), 0, float64(win.Y), 0, float64(win.H) / float64(h)}
