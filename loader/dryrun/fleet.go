@@ -41,7 +41,7 @@ type Measured struct {
 	Start float64 `json:"start"`
 }
 
-// Bound is something of which each host has only so much.
+// Bound is a resource that each host has a limited amount of.
 type Bound struct {
 	Name string `json:"name"`
 	// Needed is what the wanted rate needs, Has what a host has, in Unit. Share is Needed / Has.

@@ -13,8 +13,8 @@ import (
 )
 
 // NewRaster compiles field f, whose assets are in the given column of the table, from the index x of its
-// first asset. It fails with kind not found if the asset lacks a band, and with kind unsupported if the
-// field cannot be resampled as asked. Ratio, H, W and Steps are left to the caller.
+// first asset. It fails with fault.NotFound if the asset lacks a band, and with fault.Unsupported if the field cannot
+// be resampled as asked. Ratio, H, W and Steps are left to the caller.
 func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	if f.LUT != nil && f.LUT.Colours != nil {
 		return newColoured(f, column, x)
@@ -132,7 +132,7 @@ func (r *Reader) Coloured(f *Raster, x *chunk.Index, to *Row, c *Converters,
 }
 
 // code fills Out with the numbers of the colours of a window of field f, and OutValid with which pixels have one. A
-// colour without a number is unsupported, unless the field has a fill.
+// colour that has no number is fault.Unsupported, unless the field has a fill.
 func (s *Resampler) code(f *Raster, from einops.Target) error {
 	plane, bands, size := f.H*f.W, len(f.coded.Picked), f.Native.Size()
 	s.Out, s.OutValid = Grown(s.Out, 2*plane*bands), Grown(s.OutValid, plane*bands)

@@ -169,7 +169,7 @@ func (c *Converters) linear(x *chunk.Index, p *PickedBands) (scale, offset []flo
 	return scale, offset
 }
 
-// byBand returns the nodata values that are said, or else those of each band of the tensor where index x lists them;
+// byBand returns the nodata values of Said, or else the values of each band of the tensor where index x lists them;
 // nil: all bands have the value of x. key tells casts of different bands apart.
 func (c *Converters) byBand(x *chunk.Index, p *PickedBands) (missing [][]float64, key string) {
 	if c.Said != nil || x.BandNoData == nil || x.Mask != nil {
@@ -956,7 +956,7 @@ type probe struct {
 	dst  einops.Target
 }
 
-// Probe lets CheckRange check a row whose tensor has no mask because the first raster of its field needs none: what
+// Probe lets CheckRange check a row whose tensor lacks a mask because the first raster of its field does without: what
 // goes to the row goes to memory of the reader, too.
 func (r *Reader) Probe(to *Row) error {
 	if !to.Field.Final.Base.Checked || to.Dst.Mask != nil || to.Layout == nil {

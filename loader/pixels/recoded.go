@@ -93,7 +93,7 @@ var newPages = pages.New
 // recodedKey is a hash of the file, its version, the place of the chunk and all that its decoding depends on.
 type recodedKey = xxh3.Uint128
 
-// recodedChunk is an encoded chunk. Without a segment it is one that is not worth it.
+// recodedChunk is an encoded chunk. It lacks a segment if it is not worth keeping.
 type recodedChunk struct {
 	in    *segment
 	frame []byte
@@ -161,8 +161,8 @@ func (r *Recoded) Bound(stored int64) int64 {
 	return min(r.most, stored*recodedMost/recodedLeast)
 }
 
-// Epochs returns after how many epochs all chunks of stored bytes are held if no worker is ever idle, 0 for never. That
-// takes memory for all of them.
+// Epochs returns after how many epochs all chunks of stored bytes are held if workers are always busy, and 0 if memory
+// cannot hold all of them.
 func (r *Recoded) Epochs(stored int64) (n int) {
 	if r == nil || stored*recodedMost/recodedLeast > r.most {
 		return 0

@@ -70,7 +70,7 @@ func groupEnd(list []neededChunk) int {
 	return end
 }
 
-// storedRuns joins the ranges of chunks that lie near each other in a file. Chunks without bytes are in none.
+// storedRuns joins the ranges of chunks that lie near each other in a file. Chunks that have no bytes are left out.
 func (p *plan) storedRuns(wants []neededChunk, gap int64) []storedRun {
 	p.numbers = p.numbers[:0]
 	for k := range wants {

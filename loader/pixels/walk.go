@@ -405,7 +405,7 @@ func (w *walk) rowByRow(frame []byte, c *neededChunk) bool {
 	left, width := w.x.DecodedBytes(c.i), w.x.DType.Size()
 	_, _, columns := w.x.DecodedShape(c.i)
 	line := columns * width
-	// The row above comes first, then residuals, of which less than a row may be left from the last time.
+	// The row above comes first, then residuals: less than a row of them may be left from the last time.
 	memory := w.Samples[:cap(w.Samples)]
 	if row, ok := residuals.Open(frame, left/width, width); !ok || row != columns || len(memory) < 2*line+planarBytes {
 		return false

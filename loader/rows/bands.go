@@ -79,10 +79,9 @@ func (t *Table) BandNames() []string {
 }
 
 // BandNames returns the names of the bands of asset a, one for each band: the band descriptions that
-// GDAL writes. It returns nil if the file has no names, and an error of kind unsupported for an array, but
-// the arrays of a Zarr group that are bands give them their names.
-// It opens the file and reads its directory, unless the asset has names: older catalogs, and containers with chunk
-// indexes, do not.
+// GDAL writes. It returns nil if the file has no names, and fault.Unsupported for an array. Arrays of a Zarr group that
+// are bands name them. It opens the file and reads its directory, unless the asset has names: older catalogs, and
+// containers with chunk indexes, do not.
 func BandNames(ctx context.Context, o source.Opener, a catalog.Asset) (_ []string, err error) {
 	if a.Names != nil || a.Axes.Pages != "" {
 		return a.Names, nil

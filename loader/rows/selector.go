@@ -31,7 +31,7 @@ func suit(c *Column, t *Table, name string, o *spec.Operand) error {
 			return fmt.Errorf("column %q: %w", name, err)
 		}
 	}
-	// Without rows nothing is compared: any operand passes.
+	// An empty table compares nothing: any operand passes.
 	if t.N == 0 {
 		return nil
 	}
@@ -262,7 +262,7 @@ func (s *Selector) compare(ctx context.Context, w *spec.Condition) error {
 	return err
 }
 
-// none reports whether no sample remains.
+// none reports whether all samples are dropped.
 func (s *Selector) none() bool { return s.Keep != nil && !slices.Contains(s.Keep, true) }
 
 // NoneLeft returns the error about conditions and a split that leave no sample of a source.

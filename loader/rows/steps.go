@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// CheckTimes fails with kind not found if a field picks a step of time that no raster of the dataset has, as far as
+// CheckTimes fails with fault.NotFound if a field picks a step of time that no raster of the dataset has, as far as
 // that is known without opening all files: of one raster, of arrays, whose rows are alike, and of catalogs. first is
 // the raster of the first sample. If that one lacks a step, CheckTimes says how many rasters of a catalog do.
 func CheckTimes(ctx context.Context, t *Table, number int, f *spec.Field, first *catalog.Asset) (

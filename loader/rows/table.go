@@ -302,7 +302,7 @@ func FirstAssets(ctx context.Context, t *Table, columns []int, policy string, ro
 		if failed == nil || errors.Is(failed, ErrLacks) {
 			failed = err
 		}
-		// An error without a kind, of the network or of a permission, is not the fault of a sample.
+		// Errors of the network or of permissions, which lack a kind, are not faults of a sample.
 		if fault.KindOf(err) == 0 {
 			break
 		}

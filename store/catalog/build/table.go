@@ -27,9 +27,9 @@ type Join struct {
 	// Table is a Parquet or CSV (.csv, .tsv) file, or one of STAC items (.json), as datasets may be. All of its columns
 	// of numbers and strings are added, except one called "uri".
 	Table string
-	// On is the column that names the file of a row: by its URI as it is written in the catalog or,
-	// if no row has that, by its name without directory and extension. No two rows may have the
-	// same value; a row may belong to several files.
+	// On is the column that names the file of a row by its URI as it is written in the catalog or, if all rows lack
+	// that, by its name without directory and extension. The values of rows must differ; a row may belong to several
+	// files.
 	On string
 	// Left allows files without a row; their columns are null. Otherwise they are NotFound.
 	Left bool

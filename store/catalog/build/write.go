@@ -99,7 +99,7 @@ type Counts struct {
 	Skipped int // files left out
 	// Incomplete counts ids left out because a field of a catalog of pairs has no file for them.
 	Incomplete int
-	// Unmatched counts files without a row in the joined table, Unused its rows without a file.
+	// Unmatched counts files that lack a row in the joined table, Unused its rows that lack a file.
 	Unmatched, Unused int
 }
 

@@ -31,7 +31,7 @@ func (f *fleetFlags) add(cmd *cobra.Command) {
 	console.Var(defined, &f.store, "store", "")
 }
 
-// check completes the cluster. Without --fleet no other of its flags may be set.
+// check completes the cluster. The other flags of a fleet need --fleet.
 func (f *fleetFlags) check(cmd *cobra.Command) (err error) {
 	if f.cluster.Hosts == 0 {
 		for _, name := range []string{"gpus", "rate", "cores", "servers", "store"} {
