@@ -30,7 +30,7 @@ const (
 	attributeCost = 150
 )
 
-// attributes reads the attributes of an object. It skips messages that are Unsupported.
+// attributes reads the attributes of an object. It skips those that are Unsupported.
 func (w *walk) attributes(h header) (list []Attribute, err error) {
 	add := func(b *block) error {
 		if len(list) >= maxMessages {
@@ -39,6 +39,9 @@ func (w *walk) attributes(h header) (list []Attribute, err error) {
 		a, err := w.attribute(b)
 		if err == nil {
 			list = append(list, a)
+		}
+		if fault.KindOf(err) == fault.Unsupported {
+			return nil
 		}
 		return err
 	}

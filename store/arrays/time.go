@@ -47,31 +47,31 @@ func (m *Meta) cfTime() (*cfTime, error) {
 	if !known {
 		count, known = timeUnits[strings.TrimSuffix(strings.TrimSpace(unit), "s")]
 	}
-	origin := originOf(strings.ToUpper(strings.TrimSpace(since)))
+	origin, ok := originOf(strings.ToUpper(strings.TrimSpace(since)))
 	switch {
 	case calendar != "" && calendar != "standard" && calendar != "gregorian" && calendar != "proleptic_gregorian":
 		return nil, fault.New(fault.Unsupported, labelsPart, "times of the calendar %q", calendar)
-	case !known || origin.IsZero() || calendar != "proleptic_gregorian" && origin.Before(gregorian):
+	case !known || !ok || calendar != "proleptic_gregorian" && origin.Before(gregorian):
 		return nil, fault.New(fault.Unsupported, labelsPart, "times in %q", units)
 	}
 	return &cfTime{count, origin}, nil
 }
 
-// originOf parses the moment that times count from, the zero time if it is malformed.
-func originOf(text string) time.Time {
+// originOf parses the moment that times count from. It reports false if it is malformed.
+func originOf(text string) (origin time.Time, ok bool) {
 	parts := timeOrigin.FindStringSubmatch(text)
 	if parts == nil {
-		return time.Time{}
+		return origin, false
 	}
 	var n [6]int
 	for i := range n {
 		n[i], _ = strconv.Atoi(parts[i+1]) // "" is 0
 	}
 	fraction, _ := strconv.ParseFloat("0"+parts[7], 64)
-	origin := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], int(math.Round(fraction*1e9)), time.UTC)
+	origin = time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], int(math.Round(fraction*1e9)), time.UTC)
 	isDay := origin.Month() == time.Month(n[1]) && origin.Day() == n[2]
 	if !isDay || n[3] > 24 || n[4] > 59 || n[5] > 59 {
-		return time.Time{}
+		return origin, false
 	}
 	if zone := parts[8]; zone != "" && strings.Contains("+-", zone[:1]) {
 		digits := strings.ReplaceAll(zone[1:], ":", "")
@@ -86,7 +86,7 @@ func originOf(text string) time.Time {
 		}
 		origin = origin.Add(time.Duration(minutes) * time.Minute)
 	}
-	return origin
+	return origin, true
 }
 
 // value returns the time that a number stands for, in microseconds since 1970. A number that is not finite, or too

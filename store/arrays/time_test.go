@@ -21,8 +21,8 @@ func TestTimeOrigins(t *testing.T) {
 			"2006-01-02 15:04Z07:00": time.Minute,
 		} {
 			text := moment.Format(layout)
-			if got := originOf(text); !got.Equal(moment.Truncate(exact)) {
-				t.Fatalf("%s is %v, want %v", text, got, moment.Truncate(exact))
+			if got, ok := originOf(text); !ok || !got.Equal(moment.Truncate(exact)) {
+				t.Fatalf("%s is %v, %v, want %v", text, got, ok, moment.Truncate(exact))
 			}
 		}
 	}
@@ -33,9 +33,12 @@ func TestTimeOrigins(t *testing.T) {
 		"1999-02-29": {}, "1999-13-01": {}, "1999-00-01": {}, "1999-03-01 24:00": {}, "1999-03-01 10:60": {},
 		"1999-03-01 10:00:60": {}, "1999-03": {}, "03-01-1999 x": {}, "": {},
 	} {
-		if got := originOf(text); !got.Equal(want) {
-			t.Errorf("%q is %v, want %v", text, got, want)
+		if got, ok := originOf(text); ok == want.IsZero() || ok && !got.Equal(want) {
+			t.Errorf("%q is %v, %v, want %v", text, got, ok, want)
 		}
+	}
+	if got, ok := originOf("0001-01-01"); !ok || !got.IsZero() { // the zero time is a moment like others
+		t.Errorf("0001-01-01 is %v, %v", got, ok)
 	}
 }
 
