@@ -404,8 +404,8 @@ func (p *dryRun) row(ctx context.Context, r *dryrun.Row) (w dryrun.Work, err err
 		}
 		view := set.view(asset.View)
 		if p.engine.spans == nil && r.Draw.Attempt == 0 && set.copies(false) {
-			again, other := p.same.note(p.engine.plan, r, asset)
-			if p.out.Loose = p.out.Loose || other && !again; again {
+			again, loose := p.same.note(p.engine.plan, r, asset)
+			if p.out.Loose = p.out.Loose || loose; again {
 				continue
 			}
 		}
@@ -647,8 +647,8 @@ func (e *Engine) foresees(ctx context.Context, drawn bool) (bool, error) {
 	return known, nil
 }
 
-// readOnce has, for the forecast of a step, the windows of each raster that several rows may have.
-type readOnce map[pixels.TileKey]map[readWindow]bool
+// readOnce has, for the forecast of a step, how many rows have each window of each raster that several rows may have.
+type readOnce map[pixels.TileKey]map[readWindow]int
 
 // readWindow is a window of a raster in a tensor.
 type readWindow struct {
@@ -657,15 +657,16 @@ type readWindow struct {
 	window     turnedWindow
 }
 
-// note notes a read. again says that a row of the step has the same window, so it is copied, and other that one has
-// another window of the raster, so fewer chunks may be read than are counted.
-func (n readOnce) note(p *shuffle.Plan, r *dryrun.Row, a *dryrun.Asset) (again, other bool) {
+// note notes a read. again says that a row of the step has the same window, so it is copied. loose says that the count
+// may be wrong: one has another window of the raster, so fewer chunks may be read, or the rows are so many that several
+// workers read the raster.
+func (n readOnce) note(p *shuffle.Plan, r *dryrun.Row, a *dryrun.Asset) (again, loose bool) {
 	drawn := p.View(&r.Draw, a.View)
 	window := readWindow{a.Field, a.Step, a.View, turnedWindow{a.Window, drawn.Transform}}
 	if n[a.Key] == nil {
-		n[a.Key] = map[readWindow]bool{}
+		n[a.Key] = map[readWindow]int{}
 	}
-	again, other = n[a.Key][window], len(n[a.Key]) > 0
-	n[a.Key][window] = true
-	return again, other
+	rows := n[a.Key][window]
+	n[a.Key][window]++
+	return rows > 0, rows >= sameRowsAlways || rows == 0 && len(n[a.Key]) > 1
 }

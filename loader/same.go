@@ -9,6 +9,9 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
+// sameRowsAlways is how many rows of a raster one worker does, however many workers there are.
+const sameRowsAlways = 8
+
 // noteSame finds the units whose rows have the same raster.
 func (p *Pending) noteSame() {
 	if p.same = nil; p.engine.spans != nil || !slices.ContainsFunc(p.group.sets, (*dataset).repeats) {
@@ -19,7 +22,8 @@ func (p *Pending) noteSame() {
 		field, step int
 		row         int64
 	}
-	found := map[raster]*sameRaster{}
+	found := map[raster][]*sameRaster{}
+	limit := p.sameRows()
 	for row, pos := range p.batch.Positions {
 		if pos < 0 {
 			continue
@@ -35,21 +39,33 @@ func (p *Pending) noteSame() {
 				continue
 			}
 			key := raster{set, field, step, column.Same(tableRow)}
-			if found[key] == nil {
-				found[key] = &sameRaster{}
+			of := found[key]
+			if len(of) == 0 || len(of[len(of)-1].units) == limit {
+				of = append(of, &sameRaster{})
+				found[key] = of
 			}
-			found[key].units = append(found[key].units, workUnit{p: p, row: row, field: field, step: step})
+			last := of[len(of)-1]
+			last.units = append(last.units, workUnit{p: p, row: row, field: field, step: step})
 		}
 	}
 	p.same = map[workUnit]*sameRaster{}
-	for _, s := range found {
-		if len(s.units) == 1 {
-			continue
-		}
-		for _, u := range s.units {
-			p.same[u] = s
+	for _, of := range found {
+		for _, s := range of {
+			if len(s.units) == 1 {
+				continue
+			}
+			for _, u := range s.units {
+				p.same[u] = s
+			}
 		}
 	}
+}
+
+// sameRows returns how many rows of one raster a worker does one after the other: more are shared among the workers,
+// else one of them would read and decode all windows of a batch from a large image.
+func (p *Pending) sameRows() int {
+	workers := max(int(p.engine.workers.Load()), 1)
+	return max(sameRowsAlways, (p.batch.Rows+workers-1)/workers)
 }
 
 // repeats reports whether some rows of the table have the same raster of a field.

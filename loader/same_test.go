@@ -14,7 +14,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
@@ -338,5 +340,60 @@ func TestRowsOfOneBadImage(t *testing.T) {
 		if bad != 2*captions {
 			t.Errorf("%s: %d bad rows, want %d", policy, bad, 2*captions)
 		}
+	}
+}
+
+// meeting makes each read of a file wait until another one has begun, for a while.
+type meeting struct {
+	source.Opener
+	waiting chan struct{}
+	met     atomic.Int64 // reads that had another one beside them
+}
+
+type meetingOf struct {
+	source.Reader
+	of *meeting
+}
+
+func (m *meeting) Open(ctx context.Context, uri string) (source.Reader, error) {
+	file, err := m.Opener.Open(ctx, uri)
+	if err != nil || filepath.Ext(uri) != ".tif" {
+		return file, err
+	}
+	return meetingOf{file, m}, nil
+}
+
+func (m meetingOf) ReadAt(ctx context.Context, p []byte, off int64) error {
+	select {
+	case m.of.waiting <- struct{}{}:
+		m.of.met.Add(1)
+	case <-m.of.waiting:
+		m.of.met.Add(1)
+	case <-time.After(50 * time.Millisecond):
+	}
+	return m.Reader.ReadAt(ctx, p, off)
+}
+
+// TestManyRowsOfOneImage: many windows of one image are read by several workers, as those of several images are, and
+// the forecast says that it does not count them.
+func TestManyRowsOfOneImage(t *testing.T) {
+	dir := t.TempDir()
+	paths := captionRows(t, dir, "tif", false)
+	s := captionTable(t, dir, "table", slices.Repeat(paths[:captions], 8))
+	s.BatchSize, s.Shuffle, s.Seed = 8*captions, true, 4
+	s.Sampler = spec.Sampler{Kind: spec.RandomWindow, Height: 8, Width: 8}
+	files := &meeting{Opener: &openers.Files{}, waiting: make(chan struct{})}
+	e := mustOpen(t, s, loader.Options{Workers: 3, Opener: files})
+	b, err := e.Start(t.Context(), steps.StepTicket(0, 0, s.BatchSize, 0, 1), false).Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+	if files.met.Load() == 0 {
+		t.Error("one worker read all windows")
+	}
+	forecast, err := e.Forecast(t.Context(), dryrun.Options{Samples: -1})
+	if err != nil || forecast.Exact() {
+		t.Errorf("forecast says that it is exact: %v", err)
 	}
 }
