@@ -241,6 +241,9 @@ func TestRowsOfOneImage(t *testing.T) {
 			s.Sampler = spec.Sampler{Kind: spec.RandomWindow, Height: 32, Width: 32,
 				Views: []spec.Sampler{{Kind: spec.RandomWindow, Height: 16, Width: 16}}}
 		},
+		"stack": func(s *loader.Spec) {
+			s.Fields[0].Column, s.Fields[0].Columns = "", []string{"path", "path"}
+		},
 		"across": func(s *loader.Spec) { s.Fields[0].Layout, s.Fields[0].Validity = "b n (y x)", "ok" },
 	}
 	for _, ext := range []string{"png", "jpg", "tif", "npz", "zip/png"} {

@@ -49,8 +49,11 @@ func (f *Field) sameRows(ctx context.Context) ([]uint32, error) {
 	return nil, nil
 }
 
+// sameBytes is the memory of a row while rows are compared, of which 4 bytes stay.
+const sameBytes = 32
+
 // Same implements alike: stacks are the same whose parts are.
-func (s *stacked) Same(ctx context.Context, _ int) ([]uint32, error) {
+func (s *stacked) Same(ctx context.Context, _ int) (first []uint32, err error) {
 	var sums []xxh3.Uint128
 	for k := range s.parts {
 		same, err := s.parts[k].sameRows(ctx)
@@ -58,13 +61,22 @@ func (s *stacked) Same(ctx context.Context, _ int) ([]uint32, error) {
 			return nil, err
 		}
 		if sums == nil {
-			sums = make([]xxh3.Uint128, len(same))
+			account, n := budget.Of(ctx), int64(len(same))
+			if !account.TryGrow(sameBytes * n) {
+				return nil, nil
+			}
+			defer func() {
+				if account.Shrink((sameBytes - 4) * n); first == nil {
+					account.Shrink(4 * n)
+				}
+			}()
+			sums = make([]xxh3.Uint128, n)
 		}
-		for row, first := range same {
+		for row, before := range same {
 			var record [20]byte
 			binary.LittleEndian.PutUint64(record[:], sums[row].Lo)
 			binary.LittleEndian.PutUint64(record[8:], sums[row].Hi)
-			binary.LittleEndian.PutUint32(record[16:], first)
+			binary.LittleEndian.PutUint32(record[16:], before)
 			sums[row] = xxh3.Hash128(record[:])
 		}
 	}
@@ -74,11 +86,13 @@ func (s *stacked) Same(ctx context.Context, _ int) ([]uint32, error) {
 // Same implements alike: samples have the same raster whose rows of the table have.
 func (s *side) Same(ctx context.Context, field int) ([]uint32, error) {
 	below, err := s.table.Fields[field].sameRows(ctx)
-	if err != nil || !budget.Of(ctx).TryGrow(4*int64(len(s.row))) {
+	account, kept, while := budget.Of(ctx), 4*int64(len(s.row)), 4*s.table.N
+	if err != nil || !account.TryGrow(kept+while) {
 		return nil, err
 	}
+	defer account.Shrink(while)
 	same, repeats := make([]uint32, len(s.row)), false
-	begins := map[uint32]uint32{} // the first sample of a row
+	begins := make([]uint32, s.table.N) // the first sample of each row of the table, counted from 1
 	for i, from := range s.row {
 		same[i] = uint32(i)
 		if from < 0 {
@@ -88,14 +102,14 @@ func (s *side) Same(ctx context.Context, field int) ([]uint32, error) {
 		if below != nil {
 			at = below[from]
 		}
-		if first, again := begins[at]; again {
-			same[i], repeats = first, true
+		if begins[at] > 0 {
+			same[i], repeats = begins[at]-1, true
 		} else {
-			begins[at] = uint32(i)
+			begins[at] = uint32(i) + 1
 		}
 	}
 	if !repeats {
-		budget.Of(ctx).Shrink(4 * int64(len(s.row)))
+		account.Shrink(kept)
 		return nil, nil
 	}
 	return same, nil
