@@ -117,14 +117,14 @@ func (w *words) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// separated returns a text, and what separates the values of its first line that is no comment: a comma, or else a tab
-// or a semicolon. A text of words, or one in which blanks may separate values, has blanks without them, in whose place
-// it then has tabs.
+// separated returns a text, and what separates the values of its first line that is neither empty nor a comment: a
+// comma, or else a tab or a semicolon. A text of words, or one in which blanks may separate values, has blanks without
+// them, in whose place it then has tabs.
 func separated(in *bufio.Reader, isWords, blanks bool) (io.Reader, rune) {
 	start, _ := in.Peek(1 << 16)
 	start = bytes.TrimPrefix(start, []byte(utf8Mark))
 	line, rest, more := bytes.Cut(start[textguard.SeparatorLine(start):], []byte{'\n'})
-	for more && isComment(line) {
+	for more && (isComment(line) || len(bytes.TrimSuffix(line, []byte{'\r'})) == 0) {
 		line, rest, more = bytes.Cut(rest, []byte{'\n'})
 	}
 	order := ",\t;"
