@@ -15,6 +15,9 @@ import (
 	"github.com/chaski-eo/chaski/loader/dryrun"
 )
 
+// mostOfFleet bounds hosts, servers, and GPUs and cores of one, so that their products are numbers still.
+const mostOfFleet = 1_000_000
+
 // fleetFlags say on which hosts a run is to be planned.
 type fleetFlags struct {
 	cluster dryrun.Cluster
@@ -45,7 +48,16 @@ func (f *fleetFlags) check(cmd *cobra.Command) (err error) {
 		return console.Usagef("--rate is %v: it must be the samples a second of a GPU, above 0 and at most 10⁹",
 			f.cluster.Rate)
 	}
-	f.cluster.Store, err = parseStore(f.store)
+	c := &f.cluster
+	for _, flag := range []struct {
+		name  string
+		value int
+	}{{"fleet", c.Hosts}, {"gpus", c.GPUs}, {"cores", c.Cores}, {"servers", c.Servers}} {
+		if flag.value > mostOfFleet {
+			return console.Usagef("--%s is %d: it must be at most %d", flag.name, flag.value, mostOfFleet)
+		}
+	}
+	c.Store, err = parseStore(f.store)
 	return err
 }
 
