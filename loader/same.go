@@ -65,6 +65,9 @@ func (p *Pending) noteSame() {
 // else one of them would read and decode all windows of a batch from a large image.
 func (p *Pending) sameRows() int {
 	workers := max(int(p.engine.workers.Load()), 1)
+	if p.engine.options.Waits() { // for servers: at the start there are few workers, and more come as they wait
+		workers = p.batch.Rows
+	}
 	return max(sameRowsAlways, (p.batch.Rows+workers-1)/workers)
 }
 
