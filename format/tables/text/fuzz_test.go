@@ -9,8 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// FuzzText reads texts of each ending, with all columns and with the last one as the rest of each line: each is a table,
-// all of whose columns have a value for each row, or an error with a kind.
+// FuzzText reads texts of each ending, with all columns and with the last one as the rest of each line: each is a
+// table, all of whose columns have a value for each row, or an error with a kind.
 func FuzzText(f *testing.F) {
 	endings := []string{".csv", ".tsv", ".txt", ".json", ".jsonl", ".geojson", ".xml"}
 	for i, content := range []string{
