@@ -233,10 +233,9 @@ type workUnit struct {
 type sameRaster struct {
 	units []workUnit
 	// What follows is for the worker, once it has begun.
-	hasBegun bool
-	windows  [][]turnedWindow // of each unit, for all its views; nil if one is not known: reading it has the error
-	done     []bool           // the units whose pixels are in the batch
-	ends     []func()         // end what was announced
+	twins []int    // of each unit the first one with its windows, which may be itself; -1 if they are not known
+	done  []bool   // the units whose pixels are in the batch
+	ends  []func() // end what was announced
 }
 
 // turnedWindow is what decides the pixels that a row has of a raster.

@@ -3,7 +3,6 @@ package loader
 import (
 	"slices"
 
-	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -90,11 +89,11 @@ func (u workUnit) follows() bool {
 
 // pixels decodes a unit, or copies its pixels from one before it.
 func (s *sameRaster) pixels(r *pixels.Reader, u workUnit, row int64) error {
-	if !s.hasBegun {
+	if s.twins == nil {
 		s.begin(r)
 	}
 	k := slices.Index(s.units, u)
-	if twin := s.like(k); twin >= 0 && s.done[twin] {
+	if twin := s.twins[k]; twin >= 0 && s.done[twin] {
 		u.copy(s.units[twin].row)
 		s.done[k] = true
 		return nil
@@ -102,16 +101,6 @@ func (s *sameRaster) pixels(r *pixels.Reader, u workUnit, row int64) error {
 	err := u.windows(r, row, s.order(k))
 	s.done[k] = err == nil
 	return err
-}
-
-// like returns the first unit with the windows of unit k, -1 if no unit before it has them.
-func (s *sameRaster) like(k int) int {
-	for i := range s.units[:k] {
-		if s.windows[k] != nil && slices.Equal(s.windows[i], s.windows[k]) {
-			return i
-		}
-	}
-	return -1
 }
 
 // order returns the place of the first window of unit k in Reader.ForViews, 0 if it shares no chunks.
@@ -123,20 +112,25 @@ func (s *sameRaster) order(k int) int64 {
 	return viewOrder(k * views)
 }
 
-// begin finds the windows of all units. If some differ, it announces the chunks that they need.
+// begin compares the windows of all units. If some differ, it announces the chunks that they need.
 func (s *sameRaster) begin(r *pixels.Reader) {
-	s.hasBegun, s.done = true, make([]bool, len(s.units))
-	for _, u := range s.units {
-		s.windows = append(s.windows, u.turnedWindows())
+	s.done = make([]bool, len(s.units))
+	shares := s.units[0].p.set(s.units[0].row).views != nil
+	var all [][]turnedWindow
+	for k, u := range s.units {
+		windows, twin := u.turnedWindows(), -1
+		if all = append(all, windows); windows != nil {
+			twin = slices.IndexFunc(all, func(other []turnedWindow) bool { return slices.Equal(other, windows) })
+		}
+		s.twins = append(s.twins, twin)
+		shares = shares || k > 0 && twin == k
 	}
-	differ := func(k int) bool { return k > 0 && s.windows[k] != nil && s.like(k) < 0 }
-	views := s.units[0].p.set(s.units[0].row).views != nil
-	if !views && !slices.ContainsFunc(num.Range[int](0, len(s.units)), differ) {
+	if !shares {
 		return
 	}
 	s.ends = []func(){}
 	for k, u := range s.units {
-		if s.windows[k] != nil && s.like(k) < 0 {
+		if s.twins[k] == k {
 			s.ends = append(s.ends, u.announce(r, s.order(k)))
 		}
 	}
