@@ -6,11 +6,11 @@
 
 It cuts the imagery, uint16 bands of (b y x), into scenes on one map with masks beside them, and
 takes windows of 256 pixels by TorchGeo's own samplers: at random, and on a grid. In every round
-each side takes its turn: `RasterDataset` in a DataLoader with --workers processes, and
-the same by `chaski.torchgeo.accelerate` with an engine of as many workers. Both are warm, and all
-files are in the page cache. Printed are samples a second, and milliseconds of processor time a
-sample of all processes, medians of the rounds, and their ratios with the lowest and the highest of
-one round.
+each side takes its turn: `RasterDataset` (with `--layout arrays --images` `XarrayDataset`) in a
+DataLoader with --workers processes, and the same by `chaski.torchgeo.accelerate` with an engine of
+as many workers. Both are warm, and all files are in the page cache. Printed are samples a second,
+and milliseconds of processor time a sample of all processes, medians of the rounds, and their
+ratios with the lowest and the highest of one round.
 Samples are compared after it.
 """
 
@@ -27,21 +27,23 @@ import chaski.torchgeo
 import numpy as np
 import pyproj
 import rasterio
+import rioxarray  # noqa: F401  (Dataset.rio)
 import torch
+import xarray
 from rasterio.transform import from_origin
 from sides import measure, of_rounds
 from torch.utils.data import DataLoader
-from torchgeo.datasets import RasterDataset, stack_samples
+from torchgeo.datasets import RasterDataset, XarrayDataset, stack_samples
 from torchgeo.samplers import GriddedPatchSampler, RandomPatchSampler
 
 SIDE, BATCH = 256, 16
-# How files are written. "bands" has a file for each band.
+# How files are written. "bands" has a file for each band, "arrays" has NetCDF files of two days.
 LAYOUTS: dict[str, dict[str, Any]] = {
     "tiles": {"driver": "GTiff", "tiled": True, "blockxsize": 256, "blockysize": 256},
     "strips": {"driver": "GTiff"},
     "cog": {"driver": "COG", "blocksize": 512, "overviews": "IGNORE_EXISTING"},
 }
-LAYOUTS["bands"] = LAYOUTS["tiles"]
+LAYOUTS["bands"] = LAYOUTS["arrays"] = LAYOUTS["tiles"]
 
 
 class Passes:
@@ -73,6 +75,26 @@ class Bands(RasterDataset):  # type: ignore[misc]
     all_bands = tuple(f"B{i}" for i in range(6))
 
 
+class Arrays(XarrayDataset):  # type: ignore[misc]
+    """Scenes with an array for each band."""
+
+    def __init__(self, paths: Path, crs: Any, res: float | None) -> None:
+        super().__init__(paths, crs, res or 20.0, data_vars=Bands.all_bands)
+
+
+def write_arrays(path: Path, bands: Any, east: float, crs: str) -> None:
+    """Writes a scene as an array (time y x) for each band."""
+    y, x = (20 * (np.arange(n) + 0.5) for n in bands.shape[1:])
+    x += east
+    names = dict(zip(Bands.all_bands, bands, strict=True))
+    scene = xarray.Dataset(
+        {name: (("time", "y", "x"), np.stack([b, b[::-1]])) for name, b in names.items()},
+        coords={"time": np.array(["2024-06-01", "2024-06-02"], "M8[ns]"), "y": 4e6 - y, "x": x},
+    )
+    how = {"zlib": True, "chunksizes": (1, SIDE, SIDE), "grid_mapping": "spatial_ref"}
+    scene.rio.write_crs(crs).to_netcdf(path, encoding={name: how for name in names})
+
+
 def write(work: Path, imagery: Path, n: int, codec: str, layout: str, zones: bool) -> None:
     """Writes n scenes and masks in a row; each has the imagery turned and moved.
 
@@ -94,6 +116,9 @@ def write(work: Path, imagery: Path, n: int, codec: str, layout: str, zones: boo
             east = (7.7e5 - half * side * 20, 2.3e5)[i // half] + i % half * side * 20
         where = from_origin(east, 4e6, 20, 20)
         files = {f"scenes/{i:03}.tif": x}
+        if layout == "arrays":
+            files = {}
+            write_arrays(work / f"scenes/{i:03}.nc", x, east, crs)
         if layout == "bands":
             files = {f"scenes/{i:03}_B{b}.tif": x[b : b + 1] for b in range(len(x))}
         for name, data in {**files, f"masks/{i:03}.tif": (x[:1] < 900).astype(np.uint8)}.items():
@@ -161,7 +186,7 @@ def main() -> None:
     if not (o.work / "masks").exists():
         write(o.work, o.imagery, o.scenes, o.codec, o.layout, o.zones)
     crs = pyproj.CRS(o.crs) if o.crs else None
-    kind = Bands if o.layout == "bands" else Scenes
+    kind = {"bands": Bands, "arrays": Arrays}.get(o.layout, Scenes)
     engine = chaski.Engine(workers=o.workers, share=False)
 
     def sides(masks: bool) -> list[Any]:

@@ -24,6 +24,7 @@ from rasterio.vrt import WarpedVRT
 from rasterio.warp import transform as transform_by_gdal
 from rasterio.windows import Window
 
+from chaski._fields import Field
 from chaski.errors import UnsupportedError
 
 Raster: TypeAlias = npt.NDArray[Any]
@@ -67,13 +68,13 @@ class Pick:
 
     corner: tuple[int, int]
     size: tuple[int, int]
-    of: Callable[[Raster], Raster]
+    of: Callable[..., Any]
 
 
 class Source(Protocol):
     """Where readers get their pixels."""
 
-    def get(self, region: Region, reader: Reader) -> Raster | None:
+    def get(self, region: Region, reader: Any) -> Any:
         """Returns the pixels of a region, None if they have to be read otherwise."""
 
 
@@ -136,6 +137,22 @@ class Reader:
         if self._colours is None:
             raise ValueError("NULL color table")
         return self._colours
+
+    def row(self, path: str) -> str:
+        """Returns a file as a sample of an engine."""
+        return path
+
+    def fields(self, bands: tuple[int, ...] = ()) -> dict[str, Field]:
+        """Returns how an engine reads the pixels of files."""
+        image = Field(
+            kind="raster",
+            bands=[b - 1 for b in bands] or "position",
+            dtype="native",
+            fill=0,
+            nodata=[],
+            normalize=False,
+        )
+        return {"image": image}
 
     def close(self) -> None:
         """Does nothing: there is nothing open."""
@@ -332,13 +349,17 @@ def merged(
             continue
         if out is None:
             out = np.full(size, nodata, dtype)
-        region = out[:, row : row + height, column : column + width]
-        if nodata != nodata:
-            empty = np.isnan(region)
-        else:
-            empty = np.isclose(region, nodata) if dtype.kind == "f" else region == nodata
-        np.copyto(region, part.data, where=empty & ~part.mask)
+        fill_up(out[:, row : row + height, column : column + width], part.data, part.mask, nodata)
     return np.full(size, nodata, dtype) if out is None else out
+
+
+def fill_up(region: Raster, pixels: Raster, missing: Any, nodata: float) -> None:
+    """Sets the pixels that a mosaic does not have yet, as rasterio.merge does."""
+    if nodata != nodata:
+        empty = np.isnan(region)
+    else:
+        empty = np.isclose(region, nodata) if region.dtype.kind == "f" else region == nodata
+    np.copyto(region, pixels, where=empty & ~missing)
 
 
 class _Warp:

@@ -14,7 +14,7 @@ import contextlib
 import functools
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._arguments import Engine, SourceLike
-from chaski._fields import Field, Pixels
+from chaski._fields import Pixels
 from chaski._open import load
 from chaski._plain import needs
 from chaski._plot import Members
@@ -43,10 +43,13 @@ with needs("chaski.torchgeo needs TorchGeo: pip install torchgeo"):
         IntersectionDataset,
         RasterDataset,
         UnionDataset,
+        XarrayDataset,
     )
     from torchgeo.datasets.utils import array_to_tensor
 
     from chaski._ahead import Accelerated, Ahead, accelerated, one_thread, read_ahead
+    from chaski._cubes import Cube
+    from chaski._cubes import merged as merged_cubes
     from chaski._warped import Pick, Reader, Region, merged
     from chaski.torch import IterableDataset
 
@@ -74,8 +77,9 @@ def accelerate(dataset: Dataset, *, engine: Engine | None = None) -> Dataset:
     read, TorchGeo reads itself; a warning says once what it is and why.
 
     Args:
-        dataset: a `RasterDataset`, an `IntersectionDataset` or a `UnionDataset`, also of a class of
-            one's own. Others are returned as they are, with a warning.
+        dataset: a `RasterDataset`, an `XarrayDataset`, an `IntersectionDataset` or a
+            `UnionDataset`, also of a class of one's own. Others are returned as they are, with a
+            warning.
         engine: threads, memory and timeouts, as of `chaski.load`.
     """
     fast: Dataset = _accelerated(dataset, engine or Engine(), {})
@@ -88,13 +92,12 @@ def _accelerated(dataset: Any, engine: Engine, done: dict[int, Any]) -> Any:
         return dataset
     if id(dataset) in done:
         return done[id(dataset)]
-    if not isinstance(dataset, RasterDataset | IntersectionDataset | UnionDataset):
+    of = next((own for kind, own in _KINDS.items() if isinstance(dataset, kind)), None)
+    if of is None:
         _warn(f"{type(dataset).__name__} itself: it is not a dataset of rasters")
         return dataset
-    raster = isinstance(dataset, RasterDataset)
-    kinds = ((_Files,), (_Lookup,)) if raster else ((_Accelerated,),)
-    fast = done[id(dataset)] = accelerated(dataset, *kinds, _engine=engine)
-    if not raster:
+    fast = done[id(dataset)] = accelerated(dataset, *of, _engine=engine)
+    if isinstance(dataset, IntersectionDataset | UnionDataset):
         members = {id(d): _accelerated(d, engine, done) for d in dataset.datasets}
         fast.datasets = [members[id(d)] for d in dataset.datasets]
         # Composite classes keep their members by name, too.
@@ -143,17 +146,17 @@ class _Accelerated(Accelerated):
                 yield from dataset._leaves()
 
 
-class _Files(_Accelerated):
-    """What accelerated datasets of files have before the members of their class."""
+class _Leaf(_Accelerated):
+    """What accelerated datasets that have files have before the members of their class."""
 
     def _leaves(self) -> Iterator[Any]:
         yield self
 
-    def _began(self: Any) -> Ahead[dict[Region, Raster]]:
+    def _began(self: Any) -> Ahead[dict[Region, Any]]:
         """Returns what reads the regions of slices, ahead of the loop."""
         if "_ahead" not in vars(self):
             self._ahead = Ahead(self._read)
-        ahead: Ahead[dict[Region, Raster]] = self._ahead
+        ahead: Ahead[dict[Region, Any]] = self._ahead
         return ahead
 
     @contextlib.contextmanager
@@ -170,7 +173,6 @@ class _Files(_Accelerated):
         """Returns what reads the pixels of files."""
         if "_pixels" not in vars(self):
             self._readers: dict[str, Any] = {}
-            self._also: dict[str, dict[Any, None]] = {}
             self._warned: set[str] = set()
             self._pixels = _Pixels(self._engine)
         pixels: _Pixels = self._pixels
@@ -181,43 +183,27 @@ class _Files(_Accelerated):
         known: _Index | None = vars(self).get("_known")
         if known is None or not (vars(self).get("_fixed") or known.is_of(self)):
             known = self._known = _Index(self)
-            files = list(known.files)
-            if self.separate_files:
-                files = [self._update_filepath(b, f) for b in self.bands for f in files]
-            self._opened().expected = files
+            self._opened().expected = self._paths(known.files)
         return known
+
+    def _paths(self, files: Sequence[str]) -> Sequence[str]:
+        """Returns all files that the engine may read, of the files of the index."""
+        return files
 
     def _disambiguate_slice(self, index: Any) -> tuple[slice, ...]:
         return self._indexed().slices(index)
 
-    def _read(self: Any, indices: Sequence[Any]) -> dict[Region, Raster]:
+    def _read(self: Any, indices: Sequence[Any]) -> dict[Region, Any]:
         """Reads the regions of files that the samples of slices will ask for."""
-        known, wanted = self._indexed(), dict[Region, Reader]()
-        picked = tuple(self.band_indexes or ()) if not self.separate_files else ()
+        known, wanted = self._indexed(), dict[Region, Any]()
         for index in indices:
-            x, y, t = slices = known.slices(index)
-            bounds, res = (x.start, y.start, x.stop, y.stop), (x.step, y.step)
+            slices = known.slices(index)
             for file in known.of(*slices):
-                paths = {(file, picked): None}
-                if self.separate_files:
-                    paths = {(self._update_filepath(b, file), ()): None for b in self.bands}
-                for path, bands in paths | self._also.get(file, {}):
-                    reader = self._reader(path, self.crs)
-                    region = reader and reader.asked(bounds, res, self.resampling, bands)
-                    if region:
-                        wanted[region] = reader
+                wanted.update(self._regions(file, *slices))
         pixels: _Pixels = self._opened()
         return pixels.read(wanted)
 
-    def _load_warp_file(self: Any, filepath: Any, crs: Any = None) -> Any:
-        theirs: Any = super()
-        return self._reader(filepath, crs) or theirs._load_warp_file(filepath, crs)
-
-    def _cached_load_warp_file(self: Any, filepath: Any, crs: Any) -> Any:
-        theirs: Any = super()
-        return self._reader(filepath, crs) or theirs._cached_load_warp_file(filepath, crs)
-
-    def _reader(self: Any, filepath: Any, crs: Any) -> Reader | None:
+    def _reader(self: Any, filepath: Any, crs: Any) -> Any:
         """Returns what reads a file by the engine, None if TorchGeo has to read it."""
         if _in_worker():
             _warn(
@@ -229,30 +215,62 @@ class _Files(_Accelerated):
         with pixels.lock:
             kept = self._readers.get(str(filepath))
             if kept is None or not (kept[0] is crs or kept[0] == crs):
-                kept = self._readers[str(filepath)] = crs, self._stand_in(filepath, crs)
-            reader: Reader | None = kept[1]
+                try:
+                    reader = self._stand_in(filepath, crs)
+                except UnsupportedError as e:
+                    reader = None
+                    self._refuse(filepath, e)
+                kept = self._readers[str(filepath)] = crs, reader
+            reader = kept[1]
             if reader is not None and reader.refused is not None:
                 self._refuse(filepath, reader.refused)
                 reader = None
                 self._readers[str(filepath)] = crs, None
         return reader
 
-    def _stand_in(self: Any, filepath: Any, crs: Any) -> Reader | None:
-        """Returns what reads a file by the engine, None if it is opened as nothing known."""
-        theirs: Any = super()
-        with theirs._load_warp_file(filepath, crs) as opened:
-            try:
-                again = functools.partial(theirs._load_warp_file, filepath, crs)
-                return Reader(opened, self._opened(), again)
-            except UnsupportedError as e:
-                self._refuse(filepath, e)
-                return None
-
     def _refuse(self: Any, file: Any, why: object) -> None:
         """Says once for each reason why TorchGeo reads files."""
         if str(why) not in self._warned:
             self._warned.add(str(why))
             _warn(f"files of {type(self).__name__} itself, {file} being the first: {why}")
+
+
+class _Files(_Leaf):
+    """What accelerated datasets of rasters have before the members of their class."""
+
+    _also: Mapping[str, Mapping[Any, None]] = {}  # other files that are read beside a file
+
+    def _paths(self: Any, files: Sequence[str]) -> Sequence[str]:
+        if not self.separate_files:
+            return files
+        return [self._update_filepath(b, f) for b in self.bands for f in files]
+
+    def _regions(self: Any, file: str, x: slice, y: slice, t: slice) -> Iterator[tuple[Any, Any]]:
+        """Yields the regions that a window needs when a file is read, with their readers."""
+        bounds, res = (x.start, y.start, x.stop, y.stop), (x.step, y.step)
+        if self.separate_files:
+            paths = {(self._update_filepath(b, file), ()): None for b in self.bands}
+        else:
+            paths = {(file, tuple(self.band_indexes or ())): None}
+        for path, bands in paths | self._also.get(file, {}):
+            reader = self._reader(path, self.crs)
+            region = reader and reader.asked(bounds, res, self.resampling, bands)
+            if region:
+                yield region, reader
+
+    def _load_warp_file(self: Any, filepath: Any, crs: Any = None) -> Any:
+        theirs: Any = super()
+        return self._reader(filepath, crs) or theirs._load_warp_file(filepath, crs)
+
+    def _cached_load_warp_file(self: Any, filepath: Any, crs: Any) -> Any:
+        theirs: Any = super()
+        return self._reader(filepath, crs) or theirs._cached_load_warp_file(filepath, crs)
+
+    def _stand_in(self: Any, filepath: Any, crs: Any) -> Reader:
+        theirs: Any = super()
+        with theirs._load_warp_file(filepath, crs) as opened:
+            again = functools.partial(theirs._load_warp_file, filepath, crs)
+            return Reader(opened, self._opened(), again)
 
     def _merge_or_stack(
         self: Any, filepaths: Any, index: Any, band_indexes: Any = None, out_crs: Any = None
@@ -267,7 +285,8 @@ class _Files(_Accelerated):
             known = self._indexed()
             for file, path in zip(known.of(*known.slices(index)), filepaths, strict=False):
                 if (path, bands) != (file, tuple(self.band_indexes or ())):
-                    self._also.setdefault(file, {})[path, bands] = None
+                    also = vars(self).setdefault("_also", {})
+                    also.setdefault(file, {})[path, bands] = None
         load = self._cached_load_warp_file if self.cache else self._load_warp_file
         readers = [load(f, out_crs or self.crs) for f in filepaths]
         if all(type(r) is Reader for r in readers):
@@ -280,6 +299,34 @@ class _Files(_Accelerated):
                 return array_to_tensor(np.stack(rasters) if self.time_series else rasters[0])
         theirs: Any = super()
         return theirs._merge_or_stack(filepaths, index, band_indexes, out_crs)
+
+
+class _Arrays(_Leaf):
+    """What accelerated datasets of xarray have before the members of their class."""
+
+    def _regions(self: Any, file: str, x: slice, y: slice, t: slice) -> Iterator[tuple[Any, Any]]:
+        """Yields the region that a window needs when a file is read, with its reader."""
+        cube = self._reader(file, self.crs)
+        region = cube and cube.asked((x.start, y.start, x.stop, y.stop))
+        if region:
+            yield region, cube
+
+    def _stand_in(self: Any, filepath: Any, crs: Any) -> Cube:
+        of = crs, self.res, self.nodata
+        return Cube(str(filepath), self.data_vars, *of, source=self._opened())
+
+    def _merge_files(self: Any, filepaths: Any, index: Any, out_crs: Any) -> Any:
+        cubes = [self._reader(f, out_crs) for f in filepaths]
+        x, y, t = self._disambiguate_slice(index)
+        bounds, res = (x.start, y.start, x.stop, y.stop), (abs(x.step), abs(y.step))
+        made = None
+        if None not in cubes and res == tuple(map(abs, self.res)):
+            made = merged_cubes(cubes, bounds, res, self.nodata)
+        if made is None:
+            theirs: Any = super()
+            return theirs._merge_files(filepaths, index, out_crs)
+        steps = cubes[0].times.slice_indexer(t.start, t.stop, t.step)
+        return torch.stack([array_to_tensor(mosaic[steps]) for mosaic in made])
 
 
 class _Lookup(RasterDataset):  # type: ignore[misc]
@@ -308,6 +355,15 @@ class _Lookup(RasterDataset):  # type: ignore[misc]
         else:
             sample["mask"] = tensor.squeeze(-3)
         return sample if self.transforms is None else self.transforms(sample)
+
+
+_KINDS: dict[Any, tuple[tuple[type, ...], ...]] = {
+    RasterDataset: ((_Files,), (_Lookup,)),
+    XarrayDataset: ((_Arrays,),),
+    IntersectionDataset: ((_Accelerated,),),
+    UnionDataset: ((_Accelerated,),),
+}
+"""Classes that come before, and after, the own class of a dataset."""
 
 
 class _Index:
@@ -362,6 +418,8 @@ class _Group(NamedTuple):
     """Files of one kind that one loader reads."""
 
     rows: dict[str, int]
+    names: list[str]
+    """Fields of a sample."""
     loader: Any
 
 
@@ -377,7 +435,7 @@ class _Pixels:
     """
 
     engine: Engine
-    given: dict[Region, Raster] = None  # type: ignore[assignment]
+    given: dict[Region, Any] = None  # type: ignore[assignment]
     expected: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -385,16 +443,16 @@ class _Pixels:
         self._groups: dict[Any, _Group] = {}
         self._sizes: dict[Any, tuple[int, int]] = {}
 
-    def get(self, region: Region, reader: Reader) -> Raster | None:
+    def get(self, region: Region, reader: Reader | Cube) -> Any:
         """Returns the pixels of a region, None if TorchGeo has to read it."""
         found = self.given.get(region)
         return self.read({region: reader}).get(region) if found is None else found
 
-    def read(self, wanted: Mapping[Region, Reader]) -> dict[Region, Raster]:
+    def read(self, wanted: Mapping[Region, Reader | Cube]) -> dict[Region, Any]:
         """Reads regions at once. Those that TorchGeo has to read are left out."""
-        out: dict[Region, Raster] = {}
+        out: dict[Region, Any] = {}
         with self.lock:
-            alike: dict[Any, list[tuple[Region, Reader, Pick]]] = {}
+            alike: dict[Any, list[tuple[Region, Reader | Cube, Pick]]] = {}
             for region, reader in wanted.items():
                 kind = reader.stored, reader.count, region.bands
                 alike.setdefault(kind, []).append((region, reader, reader.pick(region)))
@@ -411,37 +469,32 @@ class _Pixels:
 
     def _fetch(self, kind: Any, size: tuple[int, int], some: Sequence[Any], out: Any) -> None:
         """Reads regions of files of one kind, by windows of one size."""
-        group = self._group(kind, [reader.path for _, reader, _ in some])
+        group = self._group(kind, [reader for _, reader, _ in some])
         rows = [group.rows[reader.path] for _, reader, _ in some]
         batch = group.loader.fetch(rows, [(*pick.corner, *size) for _, _, pick in some])
-        for pixels, (region, _, pick) in zip(batch["image"], some, strict=True):
-            out[region] = pick.of(pixels[:, : pick.size[0], : pick.size[1]])
+        for i, (region, _, pick) in enumerate(some):
+            height, width = pick.size
+            out[region] = pick.of(*(batch[f][i][..., :height, :width] for f in group.names))
 
-    def _group(self, kind: Any, files: Iterable[str]) -> _Group:
-        """Returns the files of a kind, opened by a loader that has these."""
+    def _group(self, kind: Any, readers: Sequence[Any]) -> _Group:
+        """Returns the files of a kind, opened by a loader that has those of some readers."""
+        files = [reader.path for reader in readers]
         group = self._groups.get(kind)
         if group is None or any(f not in group.rows for f in files):
             first = group.rows if group else () if self._groups else self.expected
             rows = {f: i for i, f in enumerate(dict.fromkeys([*first, *files]))}
             if group:
                 group.loader.close()
-            field = Field(
-                kind="raster",
-                bands=[b - 1 for b in kind[2]] or "position",
-                dtype="native",
-                fill=0,
-                nodata=[],
-                normalize=False,
-            )
+            fields = readers[0].fields(kind[2])
             loader = load(
-                list(rows),
+                [readers[0].row(file) for file in rows],
                 batch_size=1,
-                fields={"image": field},
+                fields=fields,
                 pixels=Pixels(pad=True),
                 shuffle=False,
                 engine=self.engine,
             )
-            group = self._groups[kind] = _Group(rows, loader)
+            group = self._groups[kind] = _Group(rows, [*fields], loader)
         return group
 
 
