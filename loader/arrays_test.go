@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle/steps"
-	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -44,14 +44,14 @@ func TestEncryptedArray(t *testing.T) {
 	path, key := corpus.Known(t, "encrypted"), []byte("0123456789abcdef0123456789abcdef")
 	data := []byte("the cells of two images of 4 x 4")
 	sp := Spec{Source: path, BatchSize: 2}
-	t.Setenv(tiledb.KeyVar, "")
+	t.Setenv(store.KeyVar, "")
 	if _, err := Open(t.Context(), sp, Options{}); fault.KindOf(err) != fault.Unsupported ||
 		!strings.Contains(err.Error(), "key") {
 		t.Errorf("without a key: %v", err)
 	}
 	for name, o := range map[string]Options{"options": {ArrayKey: key}, "environment": {}} {
 		if o.ArrayKey == nil {
-			t.Setenv(tiledb.KeyVar, string(key))
+			t.Setenv(store.KeyVar, string(key))
 		}
 		e, err := Open(t.Context(), sp, o)
 		if err != nil {
@@ -63,6 +63,6 @@ func TestEncryptedArray(t *testing.T) {
 		}
 		b.Release()
 		e.Close()
-		t.Setenv(tiledb.KeyVar, "")
+		t.Setenv(store.KeyVar, "")
 	}
 }

@@ -31,6 +31,18 @@ type FieldReport struct {
 	LUT map[int64]int64 `json:"lut,omitempty"`
 }
 
+// Pooled are statistics of all pixels of some samples, by band.
+type Pooled struct {
+	Mean []float64 `json:"mean"`
+	Std  []float64 `json:"std"` // of the population, not an estimate from a sample
+	Min  []float64 `json:"min"`
+	Max  []float64 `json:"max"`
+	// Samples is the number of rows with statistics.
+	Samples int `json:"samples"`
+
+	Pixels []float64 `json:"-"` // valid ones, by band
+}
+
 // Band has the statistics of one band. Without a valid sample Mean, Std, Min, Max, Histogram and
 // Percentiles are null.
 type Band struct {

@@ -53,6 +53,13 @@ type Times interface {
 	Times()
 }
 
+// Attributed is a Kind of arrays whose images are those of attributes.
+type Attributed interface {
+	Arrays
+	// Attributes returns the names of the attributes of what Open opened.
+	Attributes(Group) []string
+}
+
 // Lists is a Kind whose lists of paths are one dataset each.
 type Lists interface {
 	Kind

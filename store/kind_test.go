@@ -254,3 +254,15 @@ func TestOfStops(t *testing.T) {
 		t.Errorf("got %v; want an error", kind)
 	}
 }
+
+// TestKeyFileThatIsNone: what cannot be read as a key file is a fault with a kind that names it.
+func TestKeyFileThatIsNone(t *testing.T) {
+	t.Setenv(store.KeyVar, "")
+	dir := t.TempDir()
+	for name, kind := range map[string]fault.Kind{dir: fault.Unsupported, filepath.Join(dir, "none"): fault.NotFound} {
+		t.Setenv(store.KeyFileVar, name)
+		if _, err := store.KeyFromEnv(); fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), name+": key file: ") {
+			t.Errorf("%v, want %v", err, kind)
+		}
+	}
+}

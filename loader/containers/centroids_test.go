@@ -16,7 +16,7 @@ import (
 // TestCentroids: points may be in the first column; one that is no geometry is a fault.
 func TestCentroids(t *testing.T) {
 	path := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
-	found, err := Select(t.Context(), opened(t, options(t), []string{path}), spec.Subset{}, options(t))
+	found, err := opened(t, options(t), []string{path}).Samples(t.Context(), spec.Subset{}, options(t))
 	if err != nil {
 		t.Fatal(err)
 	}

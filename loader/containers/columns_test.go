@@ -107,11 +107,11 @@ func TestNumbered(t *testing.T) {
 // TestSelectRefuses: an invalid subset is an error, not all samples.
 func TestSelectRefuses(t *testing.T) {
 	set := opened(t, options(t), []string{corpus.Testdata(t) + "/coast/coast.tacozip"})
-	if all, err := Select(t.Context(), set, spec.Subset{}, options(t)); err != nil || len(all.Rows) == 0 {
+	if all, err := set.Samples(t.Context(), spec.Subset{}, options(t)); err != nil || len(all.Rows) == 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	for _, s := range []spec.Subset{{Where: []spec.Condition{{Op: "=="}}}, {Split: &spec.Split{By: "none"}}} {
-		if all, err := Select(t.Context(), set, s, options(t)); err == nil || fault.KindOf(err) == fault.Corrupt {
+		if all, err := set.Samples(t.Context(), s, options(t)); err == nil || fault.KindOf(err) == fault.Corrupt {
 			t.Errorf("%+v: %+v, %v", s, all, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
@@ -63,18 +64,18 @@ func (c *Container) Concat(ctx context.Context, s *rows.Selector, groups []spec.
 			level0 = append(level0, row)
 		}
 	}
-	c.base = append(taco.Selection{level0}, c.matches[min(1, len(c.matches)):]...)
+	c.base = append(store.Selection{level0}, c.matches[min(1, len(c.matches)):]...)
 	return nil
 }
 
 // leftOf joins the selections of the groups: on each level the rows of one group follow the rows of
 // the group before. It returns nil if no group selects rows on a level.
-func leftOf(ctx context.Context, groups []*Container) (taco.Selection, error) {
+func leftOf(ctx context.Context, groups []*Container) (store.Selection, error) {
 	deepest := 0
 	for _, g := range groups {
 		deepest = max(deepest, len(g.matches))
 	}
-	var left taco.Selection
+	var left store.Selection
 	for part := range deepest {
 		rows, first := []int{}, 0
 		for _, container := range groups {
@@ -110,7 +111,7 @@ func (c *Container) group(ctx context.Context, from int, g *spec.Group) (first i
 	}
 	// The set belongs to c.set, so sub must not be closed.
 	src := &spec.Source{Source: c.src.Source, Subset: spec.Subset{Where: g.Where}}
-	return first, &Container{set: set, src: src, options: c.options, keep: c.keep}, nil
+	return first, &Container{set: Set{set}, src: src, options: c.options, keep: c.keep}, nil
 }
 
 // tellColumns warns about columns that some group lacks, and about columns that became strings.

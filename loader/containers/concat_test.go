@@ -87,7 +87,7 @@ func TestConcatOfConditions(t *testing.T) {
 					if err := json.Unmarshal([]byte(where), &s.Where); err != nil {
 						t.Fatal(err)
 					}
-					return containers.Select(t.Context(), d, s, loader.Options{})
+					return containers.Set{Dataset: d}.Samples(t.Context(), s, loader.Options{})
 				}
 				// The expected rows: each group in turn.
 				var want []map[string]string

@@ -28,19 +28,28 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
+// Set is one or several open containers, one after the other. It is safe for concurrent use.
+type Set struct{ *taco.Dataset }
+
+// Open opens a container. base is the directory of the source files of an index, "" if they are beside it.
+func Open(ctx context.Context, o source.Opener, path, base string) (Set, error) {
+	set, err := taco.Open(ctx, o, []string{path}, taco.Options{BasePath: base})
+	return Set{set}, err
+}
+
 // Container is the dataset of one or several TACO or Tortilla files: the samples of level 0 that
 // meet the conditions and the split of its source. It is safe for concurrent use.
 type Container struct {
-	set      *taco.Dataset
+	set      Set
 	src      *spec.Source
 	options  resources.Options
 	opener   source.Opener // refuses paths outside of the roots
 	level0   *tables.Table
-	rows     []int32        // the row of level 0 of each sample, ascending
-	matches  taco.Selection // the rows of each level that meet bbox and datetime; nil for all
-	base     taco.Selection // the rows of each level that the groups of concat left; nil without
-	selected bool           // the conditions and the split are applied
-	keep     bool           // decoded geometries stay in memory, because more queries will follow
+	rows     []int32         // the row of level 0 of each sample, ascending
+	matches  store.Selection // the rows of each level that meet bbox and datetime; nil for all
+	base     store.Selection // the rows of each level that the groups of concat left; nil without
+	selected bool            // the conditions and the split are applied
+	keep     bool            // decoded geometries stay in memory, because more queries will follow
 	fields   []fieldPlace
 	assets   *lru.Cache[assetKey, catalog.Asset]
 	print    string
@@ -79,14 +88,14 @@ func (kind) OpenDataset(ctx context.Context, src *spec.Source, fields []spec.Fie
 	container := &Container{
 		src: src, options: o, opener: o.Opener, assets: lru.New[assetKey, catalog.Asset](o.CacheBytes),
 	}
-	var err error
-	container.set, err = taco.Open(ctx, container.opener, append([]string{src.Source}, src.Parts...), taco.Options{
+	set, err := taco.Open(ctx, container.opener, append([]string{src.Source}, src.Parts...), taco.Options{
 		BasePath: src.BasePath, Mode: columnsMode(src), Filters: fileFilters(src), Chosen: src.Joins(),
 		Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
 	})
 	if err != nil {
 		return nil, cmp.Or(noneOf(ctx, container.opener, src, err), fault.WithFile(err, src.Source))
 	}
+	container.set = Set{set}
 	if err := container.open(ctx, fields); err != nil {
 		return nil, errors.Join(fault.WithFile(err, src.Source), container.Close())
 	}
@@ -355,7 +364,7 @@ func (c *Container) extent(ctx context.Context, m *fieldPlace, row int64) (at so
 		return at, false
 	}
 	found, err := c.set.Entry(ctx, m.level, int(entry))
-	if err != nil || found.Kind == taco.Folder || found.Offset == taco.Whole || found.Size > catalog.SmallBytes {
+	if err != nil || found.Folder || found.Offset == store.Whole || found.Size > catalog.SmallBytes {
 		return at, false
 	}
 	file, err := c.fileOf(ctx, found.URI)
@@ -367,11 +376,11 @@ func (c *Container) extent(ctx context.Context, m *fieldPlace, row int64) (at so
 
 // place makes the asset of an entry. x is its chunk index with offsets from the start of the
 // raster, or nil if the index has to be read, with these axes.
-func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, axes chunk.Axes) (catalog.Asset, error) {
-	if e.Kind == taco.Folder {
+func (c *Container) place(ctx context.Context, e store.Entry, x *chunk.Index, axes chunk.Axes) (catalog.Asset, error) {
+	if e.Folder {
 		return catalog.Asset{}, fault.New(fault.Unsupported, "sample "+e.Path, "is a folder, not a raster")
 	}
-	if e.Offset == taco.Whole {
+	if e.Offset == store.Whole {
 		return c.file(ctx, e, x, axes)
 	}
 	asset, err := c.fileOf(ctx, e.URI)
@@ -401,7 +410,7 @@ func (c *Container) place(ctx context.Context, e taco.Entry, x *chunk.Index, axe
 }
 
 // file makes the asset of an entry that is a whole file. x is as in place.
-func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index, axes chunk.Axes) (catalog.Asset, error) {
+func (c *Container) file(ctx context.Context, e store.Entry, x *chunk.Index, axes chunk.Axes) (catalog.Asset, error) {
 	path, err := c.options.Resolve(e.URI)
 	if err != nil {
 		return catalog.Asset{}, err
@@ -413,7 +422,7 @@ func (c *Container) file(ctx context.Context, e taco.Entry, x *chunk.Index, axes
 }
 
 // index reads the header of an entry. The asset has the entry's bytes if they were read with the header.
-func (c *Container) index(ctx context.Context, file source.Known, e taco.Entry, uri string, axes chunk.Axes) (
+func (c *Container) index(ctx context.Context, file source.Known, e store.Entry, uri string, axes chunk.Axes) (
 	catalog.Asset, error) {
 	// An object of known size is read by exact ranges, which suits an entry that is read whole in
 	// one request. For larger entries the size is left out, so headers near each other in the
@@ -421,14 +430,14 @@ func (c *Container) index(ctx context.Context, file source.Known, e taco.Entry, 
 	if e.URI, e.Object = uri, file; e.Size > catalog.SmallBytes {
 		e.Object.Size = 0
 	}
-	asset, err := catalog.OpenSmall(ctx, taco.Alone(c.options.Opener, e), uri, source.Known{Size: e.Size},
+	asset, err := catalog.OpenSmall(ctx, e.Alone(c.options.Opener), uri, source.Known{Size: e.Size},
 		axes, c.options.MaxChunkBytes)
 	return asset, rows.Bare(err)
 }
 
 // chunk makes the asset of one chunk of a streaming TACO, "img1/lrf::2": a raster of that chunk
 // alone.
-func (c *Container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, error) {
+func (c *Container) chunk(ctx context.Context, e store.Entry) (catalog.Asset, error) {
 	file, err := c.fileOf(ctx, e.URI)
 	if err != nil {
 		return catalog.Asset{}, err
@@ -501,7 +510,7 @@ func (c *Container) hash(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				hasher.Number(uint64(entry.Size)) // taco.Whole, -1, becomes 2^64-1
+				hasher.Number(uint64(entry.Size)) // store.Whole, -1, becomes 2^64-1
 			}
 			if row%4096 == 0 && ctx.Err() != nil {
 				return ctx.Err()

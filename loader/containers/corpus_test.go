@@ -45,7 +45,7 @@ func options(t *testing.T) resources.Options {
 	return resources.Options{}.WithDefaults()
 }
 
-func opened(t *testing.T, o resources.Options, paths []string) *taco.Dataset {
+func opened(t *testing.T, o resources.Options, paths []string) Set {
 	t.Helper()
 	set, err := taco.Open(t.Context(), o.Opener, paths, taco.Options{})
 	if err != nil {
@@ -56,7 +56,7 @@ func opened(t *testing.T, o resources.Options, paths []string) *taco.Dataset {
 			t.Error(err)
 		}
 	})
-	return set
+	return Set{set}
 }
 
 // sampleTrees is what a test writes into a container.
@@ -206,7 +206,7 @@ func TestEntries(t *testing.T) {
 			continue
 		}
 		set := opened(t, o, c.At())
-		named, err := Tables(t.Context(), set, nil, o)
+		named, err := set.Tables(t.Context(), nil, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestSelect(t *testing.T) {
 			continue
 		}
 		set := opened(t, o, c.At())
-		found, err := Select(t.Context(), set, spec.Subset{Where: []spec.Condition{condition}}, o)
+		found, err := set.Samples(t.Context(), spec.Subset{Where: []spec.Condition{condition}}, o)
 		if err != nil {
 			t.Errorf("%s %s: %v", c.Path[0], c.Op, err)
 			continue
@@ -354,7 +354,7 @@ func describeAll(t *testing.T, o resources.Options, path string) error {
 		t.Errorf("%s: %v", path, err)
 	}
 	set := opened(t, o, []string{path})
-	named, err := Tables(t.Context(), set, nil, o)
+	named, err := set.Tables(t.Context(), nil, o)
 	for k := 0; err == nil && k < set.Levels(); k++ {
 		table, lerr := named(t.Context(), fmt.Sprintf("entries%d", k))
 		if err = lerr; err == nil {

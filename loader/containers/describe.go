@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/loader/resources"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // Info describes a container. Fields that the container does not state are left out.
@@ -55,7 +54,7 @@ type ColumnInfo struct {
 
 // Describe implements survey.Describer (*Info).
 func (kind) Describe(ctx context.Context, path string, o resources.Options) (any, error) {
-	dataset, err := taco.Open(ctx, o.Opener, []string{path}, taco.Options{})
+	dataset, err := Open(ctx, o.Opener, path, "")
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +96,9 @@ func (kind) Describe(ctx context.Context, path string, o resources.Options) (any
 		}
 		level := LevelInfo{
 			Rows: table.Len(), Padding: table.Len() - len(visible) - histograms, Histograms: histograms,
-			Classes: taco.Classes(table),
+		}
+		if level.Classes, err = dataset.Classes(ctx, k); err != nil {
+			return nil, err
 		}
 		if k == 0 {
 			i.Classes = level.Classes

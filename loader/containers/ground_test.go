@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -27,7 +26,7 @@ func TestPlacesOfSamplesAbove(t *testing.T) {
 	three := opened(t, options(t), []string{filepath.Join(corpus.Testdata(t), "taco3", "scenes.zip")})
 	two := opened(t, options(t), []string{filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")})
 	for name, c := range map[string]struct {
-		set              *taco.Dataset
+		set              Set
 		level            int
 		above, own       *tables.Table
 		found, fromAbove bool

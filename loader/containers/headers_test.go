@@ -135,7 +135,7 @@ func TestHeadersInContainers(t *testing.T) {
 			!slices.Equal(info.(*Info).Bands, []string{"B1", ""})) {
 			t.Errorf("%s: %+v, %v, %q", name, info, err, made.BandNames())
 		}
-		about := Describe(opened(t, o, []string{path}))
+		about := opened(t, o, []string{path}).About()
 		if about.IDColumn != "id" || about.Levels != 2 || !slices.Equal(about.Parts, []string{path}) ||
 			!strings.Contains(string(about.Collection), "made") || !strings.HasPrefix(about.Format, "TACO ") {
 			t.Errorf("%s: %+v", name, about)

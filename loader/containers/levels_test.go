@@ -60,7 +60,7 @@ func TestTimesOfLevelOne(t *testing.T) {
 					rows = append(rows, fmt.Sprintf(`"s%d/%c"`, row/2, 'a'+row%2))
 				}
 			}
-			named, err := Tables(t.Context(), container, where, o)
+			named, err := container.Tables(t.Context(), where, o)
 			if err != nil {
 				t.Fatal(ranges, level, err)
 			}
@@ -98,7 +98,7 @@ func TestStrictGroups(t *testing.T) {
 	more := set.write(t, filepath.Join(dir, "more.tacozip"), build.ZIP)
 	for _, paths := range [][]string{{plain, plain, more}, {plain, more, plain}} {
 		where := []spec.Condition{{Concat: []spec.Group{{Paths: 2, Columns: "strict"}, {Paths: 1}}}}
-		_, err := Select(t.Context(), opened(t, o, paths), spec.Subset{Where: where}, o)
+		_, err := opened(t, o, paths).Samples(t.Context(), spec.Subset{Where: where}, o)
 		same := paths[0] == paths[1]
 		if same != (err == nil) || !same && !strings.Contains(err.Error(), "columns more") {
 			t.Errorf("%q: %v", paths, err)

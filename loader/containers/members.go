@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/refcache"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // maxMembers bounds how many containers stay open. Their memory is bounded by Members.MaxBytes.
@@ -34,7 +34,7 @@ func inContainerOf(ctx context.Context, o *resources.Options, uri string, use fu
 	open := func(ctx context.Context) (*Container, error) {
 		container := NewMemberContainer(*o)
 		var err error
-		container.set, err = taco.Open(ctx, container.opener, []string{uri}, taco.Options{})
+		container.set, err = Open(ctx, container.opener, uri, "")
 		return container, err
 	}
 	// A container must not outlive its opener: the default one is closed soon after this
@@ -61,9 +61,9 @@ func NewMemberContainer(o resources.Options) *Container {
 	return &Container{src: &spec.Source{}, options: o, opener: o.Opener}
 }
 
-// Subfile parses the name that taco.VSI gives a byte range of a file,
+// Subfile parses the name that store.Entry.VSI gives a byte range of a file,
 // "/vsisubfile/OFFSET_SIZE,FILE". Offset and size are in bytes. ok is false for any other name.
-func Subfile(name string) (e taco.Entry, ok bool) {
+func Subfile(name string) (e store.Entry, ok bool) {
 	e.URI, e.Offset, e.Size, ok = source.Subfile(name)
 	e.Path = "at " + strconv.FormatInt(e.Offset, 10)
 	return e, ok

@@ -141,7 +141,7 @@ func answers(ctx context.Context, o resources.Options, path, where string, names
 		return nil, err
 	}
 	defer set.Close()
-	named, err := Tables(ctx, set, conditions, o)
+	named, err := Set{set}.Tables(ctx, conditions, o)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func TestConcatOfTortillas(t *testing.T) {
 				}
 			}
 		}
-		named, err := Tables(t.Context(), set, where, o)
+		named, err := set.Tables(t.Context(), where, o)
 		if err != nil {
 			t.Fatal(err)
 		}

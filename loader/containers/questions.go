@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // About says what containers are.
@@ -33,25 +32,25 @@ type About struct {
 	Collection json.RawMessage `json:"collection"`
 }
 
-// Describe describes the containers of a dataset.
-func Describe(d *taco.Dataset) About {
-	return About{d.Form().String(), d.Levels(), d.IDColumn(), d.Parts(), d.Collection()}
+// About describes the containers.
+func (s Set) About() About {
+	return About{s.Form().String(), s.Levels(), s.IDColumn(), s.Parts(), s.Collection()}
 }
 
 // Tables returns the tables that queries about the samples that meet some conditions can name: data has these
-// samples, below0, below1, … are as of Below, entries0, … as of entries, and all others as of taco.Dataset.SQLTable. It
+// samples, below0, below1, … are as of Samples.below, entries0, … as of Samples.entries, and all others as of taco.Dataset.SQLTable. It
 // uses only the option SQL.
-func Tables(ctx context.Context, d *taco.Dataset, where []spec.Condition, o resources.Options) (query.Tables, error) {
-	found, err := Select(ctx, d, spec.Subset{Where: where}, o)
+func (s Set) Tables(ctx context.Context, where []spec.Condition, o resources.Options) (query.Tables, error) {
+	found, err := s.Samples(ctx, spec.Subset{Where: where}, o)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, name string) (*tables.Table, error) {
 		if level, ok := numbered(name, "entries"); ok {
-			return entries(ctx, d, found, level)
+			return found.entries(ctx, level)
 		}
 		if level, ok := numbered(name, "below"); ok {
-			return Below(ctx, d, found, level)
+			return found.below(ctx, level)
 		}
 		return found.SQLTable(ctx, name)
 	}, nil
@@ -64,24 +63,24 @@ func numbered(name, word string) (level int, ok bool) {
 	return level, ok && err == nil && digits == strconv.Itoa(level) && level >= 0
 }
 
-// Columns of the tables of Below.
+// Columns of the tables below0, below1, ….
 const (
 	FolderColumn = "chaski:folder" // 1 if the row has children, else 0
 	VSIColumn    = "gdal_vsi"      // the path under which GDAL opens the bytes of the row
 )
 
-// Below returns the rows of a level below some samples, without those that conditions on place or time drop, in
+// below returns the rows of a level below the samples, without those that conditions on place or time drop, in
 // the order of the samples. It has the columns of the level and of the levels above it, named "l1:id", "l0:id", …,
 // without the format's own ("internal:…"), FolderColumn and VSIColumn.
-func Below(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tables.Table, error) {
+func (s *Samples) below(ctx context.Context, level int) (*tables.Table, error) {
 	positions, err := s.Below(ctx, level)
 	if err != nil {
 		return nil, err
 	}
-	if positions, err = inOrder(ctx, d, s.Rows, level, positions); err != nil {
+	if positions, err = s.inOrder(ctx, level, positions); err != nil {
 		return nil, err
 	}
-	table, err := d.StoredTable(ctx, fmt.Sprintf("l%d", level))
+	table, err := s.c.set.StoredTable(ctx, fmt.Sprintf("l%d", level))
 	if err != nil {
 		return nil, err
 	}
@@ -95,25 +94,25 @@ func Below(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tables
 			}
 		}
 	}
-	return tables.Join(table.Select(shown).Take(positions), places(d, level, positions)), nil
+	return tables.Join(table.Select(shown).Take(positions), s.c.set.places(level, positions)), nil
 }
 
 // places returns the columns FolderColumn and VSIColumn of some rows of a level. They are computed when they are
 // read: columns that a query leaves out are free and cause no errors.
-func places(d *taco.Dataset, level int, at []int) *tables.Table {
+func (s Set) places(level int, at []int) *tables.Table {
 	columns := []tables.Column{{Name: FolderColumn, Type: tables.Ints},
 		{Name: VSIColumn, Type: tables.Strings}}
 	return tables.New(len(at), columns, func(ctx context.Context, i int) (*tables.Vector, error) {
 		folders, paths := make([]int64, len(at)), make([]string, len(at))
 		for place, row := range at {
-			entry, err := d.EntryAt(ctx, level, row)
+			entry, err := s.EntryAt(ctx, level, row)
 			if err != nil {
 				return nil, err
 			}
-			if entry.Kind == taco.Folder {
+			if entry.Folder {
 				folders[place] = 1
 			}
-			paths[place] = taco.VSI(entry)
+			paths[place] = entry.VSI()
 			if columns[i].Name == VSIColumn && source.IsRemote(entry.URI) &&
 				strings.HasSuffix(paths[place], entry.URI) {
 				return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+entry.ID,
@@ -127,18 +126,17 @@ func places(d *taco.Dataset, level int, at []int) *tables.Table {
 	})
 }
 
-// inOrder sorts rows of a level by the first position of their sample in samples, which are rows of level 0. Rows
-// of one sample keep their order.
-func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, at []int) ([]int, error) {
-	first := make(map[int32]int, len(samples))
-	for i, row := range samples {
+// inOrder sorts rows of a level by the first position of their sample. Rows of one sample keep their order.
+func (s *Samples) inOrder(ctx context.Context, level int, at []int) ([]int, error) {
+	first := make(map[int32]int, len(s.Rows))
+	for i, row := range s.Rows {
 		if _, ok := first[row]; !ok {
 			first[row] = i
 		}
 	}
 	top := num.As[int32](at)
 	for k := level; k > 0; k-- {
-		parents, err := d.Parents(ctx, k)
+		parents, err := s.c.set.Parents(ctx, k)
 		if err != nil {
 			return nil, err
 		}
@@ -154,10 +152,10 @@ func inOrder(ctx context.Context, d *taco.Dataset, samples []int32, level int, a
 	return at, nil
 }
 
-// entries returns the table of the places of the rows of a level below some samples, in the order of the level, or of
+// entries returns the table of the places of the rows of a level below the samples, in the order of the level, or of
 // the samples in theirs: "row" in the level, "parent" in the level above or -1, "folder" (1 if the row has children),
 // "id", "uri", and "offset" and "size" in this file, -1 for the whole file.
-func entries(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tables.Table, error) {
+func (s *Samples) entries(ctx context.Context, level int) (*tables.Table, error) {
 	list := num.As[int](s.Rows)
 	if level > 0 {
 		var err error
@@ -165,14 +163,14 @@ func entries(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tabl
 			return nil, err
 		}
 	}
-	parents, err := d.Parents(ctx, level)
+	parents, err := s.c.set.Parents(ctx, level)
 	if err != nil {
 		return nil, err
 	}
 	var numbers [5][]int64
 	var texts [2][]string
 	for _, row := range list {
-		entry, err := d.EntryAt(ctx, level, row)
+		entry, err := s.c.set.EntryAt(ctx, level, row)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +178,7 @@ func entries(ctx context.Context, d *taco.Dataset, s *Samples, level int) (*tabl
 		if parents != nil {
 			parent = int64(parents[row])
 		}
-		if entry.Kind == taco.Folder {
+		if entry.Folder {
 			folder = 1
 		}
 		for i, n := range []int64{int64(row), parent, folder, entry.Offset, entry.Size} {

@@ -34,12 +34,12 @@ func TestDamagedTables(t *testing.T) {
 			continue // as a whole, see TestFind
 		}
 		set := opened(t, o, c.At())
-		named, err := Tables(t.Context(), set, nil, o)
+		named, err := set.Tables(t.Context(), nil, o)
 		if err != nil {
 			t.Error(c.Path[0], err)
 			continue
 		}
-		found, err := Select(t.Context(), set, spec.Subset{}, o)
+		found, err := set.Samples(t.Context(), spec.Subset{}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		named, err := Tables(t.Context(), set, src.Where, o)
+		named, err := Set{set}.Tables(t.Context(), src.Where, o)
 		if err != nil {
 			t.Fatal(path, err)
 		}
@@ -144,8 +144,8 @@ func TestNothingIsLeft(t *testing.T) {
 // raster.
 func TestMissingAssets(t *testing.T) {
 	data := corpus.Testdata(t)
-	found, err := Select(t.Context(), opened(t, options(t), []string{filepath.Join(data, "coast", "coast.tacozip")}),
-		spec.Subset{}, options(t))
+	set := opened(t, options(t), []string{filepath.Join(data, "coast", "coast.tacozip")})
+	found, err := set.Samples(t.Context(), spec.Subset{}, options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestEndOfScans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Select(t.Context(), opened(t, o, []string{sp.Source}), spec.Subset{}, o)
+	all, err := opened(t, o, []string{sp.Source}).Samples(t.Context(), spec.Subset{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestEndOfScans(t *testing.T) {
 		}
 	}
 	// The fingerprint takes a pass, too.
-	found, err := Select(t.Context(), opened(t, o, []string{sp.Source}), spec.Subset{}, o)
+	found, err := opened(t, o, []string{sp.Source}).Samples(t.Context(), spec.Subset{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestMissingLevels(t *testing.T) {
 		if err := json.Unmarshal([]byte(where), &conditions); err != nil {
 			t.Fatal(err)
 		}
-		named, err := Tables(t.Context(), set, conditions, o)
+		named, err := set.Tables(t.Context(), conditions, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -366,7 +366,7 @@ func TestMissingLevels(t *testing.T) {
 		}
 	}
 	// What conditions cannot select is told with the container.
-	_, err := Tables(t.Context(), set, []spec.Condition{{SQL: "nothing > 1"}}, o)
+	_, err := set.Tables(t.Context(), []spec.Condition{{SQL: "nothing > 1"}}, o)
 	if err == nil || !strings.HasPrefix(err.Error(), set.Parts()[0]+": where") {
 		t.Errorf("%v", err)
 	}
@@ -384,11 +384,11 @@ func TestNamesForGDAL(t *testing.T) {
 	o := options(t)
 	o.Opener = &oddOpener{}
 	set := opened(t, o, []string{"odd://" + filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")})
-	found, err := Select(t.Context(), set, spec.Subset{}, o)
+	found, err := set.Samples(t.Context(), spec.Subset{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := Below(t.Context(), set, found, 2)
+	table, err := found.below(t.Context(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}

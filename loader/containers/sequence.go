@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store"
 )
 
 // maxFiles bounds the files of a sequence, as Time.Length does the steps of a series.
@@ -21,7 +21,7 @@ type fileSequence struct {
 
 // newSequence returns the sequence that name means. It has a step for each file that some sample of the container has,
 // selected or not, or those that times picks.
-func newSequence(name string, files *taco.Sequence, times []int) (*fileSequence, error) {
+func newSequence(name string, files *store.Sequence, times []int) (*fileSequence, error) {
 	made := &fileSequence{level: files.Level, first: []int32{0}, picks: times, fields: []int{}}
 	longest := 0
 	for _, rows := range files.Rows {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store"
 	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
@@ -21,7 +21,7 @@ func TestSequenceAgainstLists(t *testing.T) {
 			most = max(most, len(rows))
 		}
 		times := rapid.SliceOfN(rapid.IntRange(0, 5), 0, 6).Draw(t, "times")
-		made, err := newSequence("seq", &taco.Sequence{Level: 1, Most: most, Rows: files}, times)
+		made, err := newSequence("seq", &store.Sequence{Level: 1, Most: most, Rows: files}, times)
 		if late := len(times) > 0 && slices.Max(times) >= most; late || err != nil {
 			if !late || fault.KindOf(err) != fault.NotFound {
 				t.Fatalf("%v of %v: %v", times, files, err)
@@ -52,11 +52,11 @@ func TestSequenceAgainstLists(t *testing.T) {
 			}
 		}
 	})
-	if none, err := newSequence("seq", &taco.Sequence{Rows: [][]int{{}, {}}}, nil); err != nil || none.picks != nil {
+	if none, err := newSequence("seq", &store.Sequence{Rows: [][]int{{}, {}}}, nil); err != nil || none.picks != nil {
 		t.Errorf("a sequence without files: %+v, %v", none, err)
 	}
 	for _, n := range []int{maxFiles, maxFiles + 1} {
-		_, err := newSequence("seq", &taco.Sequence{Most: n, Rows: [][]int{make([]int, n)}}, nil)
+		_, err := newSequence("seq", &store.Sequence{Most: n, Rows: [][]int{make([]int, n)}}, nil)
 		if (fault.KindOf(err) == fault.Limit) != (n > maxFiles) {
 			t.Errorf("%d files: %v", n, err)
 		}

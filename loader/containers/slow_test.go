@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -75,7 +74,7 @@ func cells(t *testing.T, table *tables.Table) map[string][]string {
 type asked struct {
 	t     *testing.T
 	name  string
-	set   *taco.Dataset
+	set   Set
 	where []spec.Condition
 	names query.Tables
 }
@@ -158,11 +157,11 @@ func TestTables(t *testing.T) {
 			if err := json.Unmarshal([]byte(text), &a.where); err != nil {
 				t.Fatal(err)
 			}
-			found, err := Select(t.Context(), set, spec.Subset{Where: a.where}, o)
+			found, err := set.Samples(t.Context(), spec.Subset{Where: a.where}, o)
 			if err != nil { // no places
 				continue
 			}
-			if a.names, err = Tables(t.Context(), set, a.where, o); err != nil {
+			if a.names, err = set.Tables(t.Context(), a.where, o); err != nil {
 				t.Fatal(a.name, err)
 			}
 			if got := a.table("data").Len(); got != len(found.Rows) {
@@ -206,11 +205,11 @@ func (a *asked) checkBelow(level int, samples []int32) {
 		if err != nil {
 			a.t.Fatal(err)
 		}
-		path, err := json.Marshal(taco.VSI(e))
+		path, err := json.Marshal(e.VSI())
 		if err != nil {
 			a.t.Fatal(err)
 		}
-		want[FolderColumn] = append(want[FolderColumn], map[bool]string{true: "1", false: "0"}[e.Kind == taco.Folder])
+		want[FolderColumn] = append(want[FolderColumn], map[bool]string{true: "1", false: "0"}[e.Folder])
 		want[VSIColumn] = append(want[VSIColumn], string(path))
 	}
 	for name := range want {
@@ -240,7 +239,7 @@ func (a *asked) checkEntries(level int, samples []int32) {
 			parent = a.line(level, row)[level-1]
 		}
 		for name, v := range map[string]any{"row": row, "parent": parent, "offset": e.Offset, "size": e.Size,
-			"id": e.ID, "uri": e.URI, "folder": map[bool]int{true: 1, false: 0}[e.Kind == taco.Folder]} {
+			"id": e.ID, "uri": e.URI, "folder": map[bool]int{true: 1, false: 0}[e.Folder]} {
 			text, err := json.Marshal(v)
 			if err != nil {
 				a.t.Fatal(err)

@@ -3,10 +3,10 @@ package containers
 import (
 	"testing"
 
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store"
 )
 
-// FuzzSubfile parses any name of a byte range: what it accepts has no negative offset or size, and taco.VSI writes it
+// FuzzSubfile parses any name of a byte range: what it accepts has no negative offset or size, and store.Entry.VSI writes it
 // back so that it is read as the same range. Any range of a file without a scheme survives both, unless it is empty: a
 // size of 0 reaches to the end of the file, as GDAL has it.
 func FuzzSubfile(f *testing.F) {
@@ -21,12 +21,12 @@ func FuzzSubfile(f *testing.F) {
 			if e.Offset < 0 || e.Size < 0 {
 				t.Fatalf("%q: %+v", name, e)
 			}
-			again, ok := Subfile(taco.VSI(e))
+			again, ok := Subfile(e.VSI())
 			if !ok || again.Offset != e.Offset || again.Size != e.Size {
-				t.Fatalf("%q is %+v, written back %q, which is %+v", name, e, taco.VSI(e), again)
+				t.Fatalf("%q is %+v, written back %q, which is %+v", name, e, e.VSI(), again)
 			}
 			for range 4 {
-				if second := taco.VSI(e); second != taco.VSI(e) {
+				if second := e.VSI(); second != e.VSI() {
 					t.Fatalf("%q has two names: %q", name, second)
 				}
 			}
@@ -34,8 +34,8 @@ func FuzzSubfile(f *testing.F) {
 		if off < 0 || size < 1 {
 			return
 		}
-		e := taco.Entry{URI: "/d/" + name, Offset: off, Size: size}
-		if got, ok := Subfile(taco.VSI(e)); !ok || got.URI != e.URI || got.Offset != off || got.Size != size {
+		e := store.Entry{URI: "/d/" + name, Offset: off, Size: size}
+		if got, ok := Subfile(e.VSI()); !ok || got.URI != e.URI || got.Offset != off || got.Size != size {
 			t.Fatalf("%+v is read as %+v", e, got)
 		}
 	})

@@ -15,8 +15,8 @@ import (
 	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // Near implements rows.Levels: it returns the rows of level 0 that match a condition on place or time. It keeps those
@@ -39,7 +39,7 @@ func (c *Container) Near(ctx context.Context, f spacetime.Filter) ([]int, error)
 // filter returns the rows that match a condition on place or time. If the condition names neither a
 // level nor a column, and level 0 has no column of places or times, the first level that has one
 // decides.
-func (c *Container) filter(ctx context.Context, f spacetime.Filter) (taco.Selection, error) {
+func (c *Container) filter(ctx context.Context, f spacetime.Filter) (store.Selection, error) {
 	f.Keep = c.keep
 	left, first := c.set.Select(ctx, f)
 	if f.Level != 0 || f.Geometry != "" || f.Time != "" || fault.KindOf(first) != fault.NotFound {
@@ -88,7 +88,7 @@ func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	}
 	// c.matches[0] is as old as the last condition on place or time, while c.rows has met all
 	// conditions.
-	left := append(taco.Selection{num.As[int](s.c.rows)}, s.c.matches[min(1, len(s.c.matches)):]...)
+	left := append(store.Selection{num.As[int](s.c.rows)}, s.c.matches[min(1, len(s.c.matches)):]...)
 	rows, err := s.c.set.RowsBelow(ctx, left, level)
 	if err != nil {
 		return nil, err
@@ -99,19 +99,19 @@ func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	}), nil
 }
 
-// Select applies the conditions and the split of s to the samples of level 0 of set, which
-// must stay open while the result is used. It uses only the option SQL. An invalid subset, and a
-// condition that set cannot answer, is an error.
-func Select(ctx context.Context, set *taco.Dataset, s spec.Subset, o resources.Options) (*Samples, error) {
-	s = s.WithDefaults()
-	if err := s.Validate(); err != nil {
+// Samples applies the conditions and the split of a subset to the samples of level 0. The set must stay open while the
+// result is used. It uses only the option SQL. An invalid subset, and a condition that the set cannot answer, is an
+// error.
+func (s Set) Samples(ctx context.Context, sub spec.Subset, o resources.Options) (*Samples, error) {
+	sub = sub.WithDefaults()
+	if err := sub.Validate(); err != nil {
 		return nil, err
 	}
-	src := &spec.Source{Subset: s}
-	if parts := set.Parts(); len(parts) > 0 {
+	src := &spec.Source{Subset: sub}
+	if parts := s.Parts(); len(parts) > 0 {
 		src.Source = parts[0]
 	}
-	container := &Container{set: set, src: src, options: o, keep: true}
+	container := &Container{set: s, src: src, options: o, keep: true}
 	out := &Samples{c: container}
 	var err error
 	if out.Data, out.Rows, err = container.selectSamples(ctx); err != nil {
@@ -176,7 +176,7 @@ func (c *Container) ownMember(ctx context.Context, f spec.Field) (fieldPlace, er
 	if err != nil {
 		return fieldPlace{}, err
 	}
-	if e.Kind == taco.File {
+	if !e.Folder {
 		return c.raster(ctx, f, 0, c.rows)
 	}
 	level, rows, err := c.below(ctx, c.set.FileNamed(f.Name))
@@ -193,7 +193,7 @@ func (c *Container) raster(ctx context.Context, f spec.Field, level int, rows []
 	if err != nil || f.Axes() != (chunk.Axes{}) { // headers there are of what files say alone
 		return made, err
 	}
-	if made.header, err = taco.HeadersOf(ctx, table, f.Blob); made.header == nil {
+	if made.header, err = c.set.Headers(ctx, level, f.Blob); made.header == nil {
 		return made, err
 	}
 	made.ground, err = c.groundOf(ctx, level, table)
@@ -274,7 +274,7 @@ func (c *Container) below(ctx context.Context, path string) (int, []int32, error
 	}
 	// The error of the first sample lists its paths, which is more helpful than "no path".
 	first, err := c.set.Entry(ctx, 0, int(c.rows[0]))
-	if err == nil && first.Kind == taco.File {
+	if err == nil && !first.Folder {
 		err = fault.New(fault.NotFound, "sample "+first.Path,
 			"is a file: nothing lies below it, and there is no column %q either", path)
 	} else if err == nil {

@@ -73,7 +73,7 @@ type Options struct {
 	// needs are read.
 	AllColumns bool
 	// ArrayKey is the key of encrypted TileDB arrays, 32 bytes. Default: the key in the environment
-	// (tiledb.KeyFromEnv).
+	// (store.KeyFromEnv).
 	ArrayKey []byte
 	// Alloc allocates the memory of a batch: n bytes with any content. Default: NewHeap.
 	Alloc func(n int) batch.Buffer

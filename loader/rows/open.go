@@ -236,7 +236,20 @@ type Dataset interface {
 
 // Members is a store.Kind with names of rasters in its paths: CONTAINER::PATH, or a byte range.
 type Members interface {
+	// OpenMember opens the bytes of CONTAINER::PATH as a file of its own.
+	OpenMember(ctx context.Context, o source.Opener, name string) (source.Reader, error)
 	Member(ctx context.Context, o resources.Options, name string) (catalog.Asset, error)
+}
+
+// OpenMember opens the bytes of a name CONTAINER::PATH.
+func OpenMember(ctx context.Context, o source.Opener, name string) (file source.Reader, err error) {
+	err = fault.WithFile(store.ErrNoContainers, name)
+	for _, kind := range store.Find[Members]() {
+		if file, err = kind.OpenMember(ctx, o, name); fault.KindOf(err) != fault.NotFound {
+			break
+		}
+	}
+	return file, err
 }
 
 // openKind opens what a source leads to.

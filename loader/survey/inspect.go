@@ -30,7 +30,6 @@ import (
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/catalog/tableinfo"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -247,17 +246,23 @@ func Inspect(ctx context.Context, path string, o resources.Options) (*FileInfo, 
 
 // open describes the file or directory at a path.
 func (i *FileInfo) open(ctx context.Context, path string, o resources.Options) error {
-	open := func(context.Context, string) (source.Reader, error) { return taco.OpenMember(ctx, o.Opener, path) }
-	if _, _, member := source.Split(path); !member {
+	_, _, member := source.Split(path)
+	if !member {
 		var err error
 		if path, err = o.Resolve(path); err != nil {
 			return err
 		}
-		open, i.uri = o.Opener.Open, path
+		i.uri = path
 	}
 	roots := openers.RootsOf(o.Opener)
 	if st, err := roots.Stat(path); !source.IsRemote(path) && err == nil && st.IsDir() {
 		return i.folder(ctx, path, roots)
+	}
+	open := o.Opener.Open
+	if member {
+		open = func(ctx context.Context, path string) (source.Reader, error) {
+			return rows.OpenMember(ctx, o.Opener, path)
+		}
 	}
 	file, err := open(ctx, path)
 	if err != nil {

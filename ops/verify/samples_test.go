@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
 )
 
 // rastersIn returns the rasters of a container, with their bytes.
-func rastersIn(t *testing.T, path string) (entries []taco.Entry, contents [][]byte) {
+func rastersIn(t *testing.T, path string) (entries []store.Entry, contents [][]byte) {
 	t.Helper()
 	files := &openers.Files{}
 	defer files.Close()
@@ -29,7 +30,7 @@ func rastersIn(t *testing.T, path string) (entries []taco.Entry, contents [][]by
 		if err != nil {
 			t.Fatal(path, err)
 		}
-		r, err := taco.Section(t.Context(), files, e)
+		r, err := e.Open(t.Context(), files)
 		if err != nil {
 			t.Fatal(path, err)
 		}

@@ -42,7 +42,7 @@ func (d *Dataset) checkRasters(ctx context.Context, c *store.Check) error {
 		if err != nil {
 			return err
 		}
-		err := c.Guard(e.Path, func() error { return c.Raster(ctx, Alone(c.Opener, e), number, e.Path, e.URI) })
+		err := c.Guard(e.Path, func() error { return c.Raster(ctx, e.Alone(c.Opener), number, e.Path, e.URI) })
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

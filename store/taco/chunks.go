@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tiff"
@@ -20,7 +21,7 @@ import (
 // openChunk returns the header and directory of a TIFF whose only tile or strip is the chunk of an entry, whose bytes
 // follow them. Its image is the part of the sample that the chunk covers. It reads the sample's own header, but not
 // the chunk.
-func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err error) {
+func openChunk(ctx context.Context, o source.Opener, e store.Entry) (head []byte, err error) {
 	image, err := openSample(ctx, o, *e.Of)
 	if err != nil {
 		return nil, err
@@ -40,8 +41,8 @@ func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err 
 }
 
 // openSample reads the header of a sample that is a TIFF.
-func openSample(ctx context.Context, o source.Opener, e Entry) (*tiff.Image, error) {
-	file, err := Section(ctx, o, e)
+func openSample(ctx context.Context, o source.Opener, e store.Entry) (*tiff.Image, error) {
+	file, err := e.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func chunkIndex(x *chunk.Index, k int) int {
 }
 
 // ownChunk returns the number of a chunk in the index of its sample, which must have it at the same place.
-func ownChunk(x *chunk.Index, e Entry) (int, error) {
+func ownChunk(x *chunk.Index, e store.Entry) (int, error) {
 	bad := func(format string, args ...any) (int, error) {
 		return 0, fault.WithFile(fault.At(fault.Corrupt, "chunk "+e.Path, e.Offset, format, args...), e.URI)
 	}
@@ -79,11 +80,8 @@ func (d *Dataset) verifyRasters(ctx context.Context, r *Report) error {
 	headers := make([]*Headers, d.Levels())
 	some := slices.ContainsFunc(d.parts, func(p *model.Container) bool { return p.Chunks != nil })
 	for k := range headers {
-		table, err := d.Level(ctx, k)
-		if err == nil {
-			headers[k], err = HeadersOf(ctx, table, "")
-		}
-		if err != nil {
+		var err error
+		if headers[k], err = d.Headers(ctx, k, ""); err != nil {
 			return err
 		}
 		some = some || headers[k] != nil
@@ -117,7 +115,7 @@ func (d *Dataset) verifyRasters(ctx context.Context, r *Report) error {
 
 // verifyChunks compares the rows of the chunks of a sample with its own index. It skips one that is no TIFF that this
 // program reads.
-func (d *Dataset) verifyChunks(ctx context.Context, e Entry, missing *int) error {
+func (d *Dataset) verifyChunks(ctx context.Context, e store.Entry, missing *int) error {
 	part, row := d.place(e.Level, e.Row)
 	chunks := d.parts[part].Chunks
 	if chunks == nil {
@@ -128,7 +126,7 @@ func (d *Dataset) verifyChunks(ctx context.Context, e Entry, missing *int) error
 		return nil
 	}
 	for number := 0; err == nil && number < len(image.Index.Ranges); number++ {
-		var c Entry
+		var c store.Entry
 		c, err = chunks.Of(ctx, e.Level, row, strconv.Itoa(number))
 		switch {
 		case fault.KindOf(err) == fault.NotFound:
@@ -143,14 +141,14 @@ func (d *Dataset) verifyChunks(ctx context.Context, e Entry, missing *int) error
 }
 
 // verifyHeader compares the header in the row of a raster with its own.
-func (d *Dataset) verifyHeader(ctx context.Context, e Entry, h *Headers) error {
+func (d *Dataset) verifyHeader(ctx context.Context, e store.Entry, h *Headers) error {
 	stored, names, err := h.Of(e.Row, 0)
 	if err == nil && stored == nil {
 		return nil
 	}
 	var file catalog.Asset
 	if err == nil {
-		file, _, err = catalog.OpenAsset(ctx, Alone(d.opener, e), e.URI, 0)
+		file, _, err = catalog.OpenAsset(ctx, e.Alone(d.opener), e.URI, 0)
 	}
 	bad := func(what string) error {
 		return fault.New(fault.Corrupt, "", "its row has %s of another file", what)
@@ -203,7 +201,7 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 const readAhead = 64 << 10
 
 // image returns the header of a sample that is a TIFF. It keeps the headers of the last ones.
-func (d *Dataset) image(ctx context.Context, e Entry) (*tiff.Image, error) {
+func (d *Dataset) image(ctx context.Context, e store.Entry) (*tiff.Image, error) {
 	key := levelRow{e.Level, e.Row}
 	if im, ok := d.images.Get(key); ok {
 		return im, nil
@@ -217,7 +215,7 @@ func (d *Dataset) image(ctx context.Context, e Entry) (*tiff.Image, error) {
 
 // ChunkIndex returns the chunk index of an image that is a single chunk, found by Resolve. Its only
 // range is where the chunk lies in the file. It reads the header of the chunk's sample once.
-func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (*chunk.Index, error) {
+func (d *Dataset) ChunkIndex(ctx context.Context, e store.Entry) (*chunk.Index, error) {
 	if e.Of == nil {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, "is not a chunk"),
 			e.URI)

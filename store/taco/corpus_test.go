@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -59,9 +60,9 @@ func v2(t testing.TB, typ string) []corpus.Container {
 }
 
 // line is a leaf as the manifest's hash counts it.
-func line(t *testing.T, files source.Opener, e taco.Entry) string {
+func line(t *testing.T, files source.Opener, e store.Entry) string {
 	t.Helper()
-	r, err := taco.Section(t.Context(), files, e)
+	r, err := e.Open(t.Context(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func line(t *testing.T, files source.Opener, e taco.Entry) string {
 		t.Fatal(err)
 	}
 	off := "None"
-	if e.Offset != taco.Whole {
+	if e.Offset != store.Whole {
 		off = fmt.Sprint(e.Offset)
 	}
 	h := sha256.Sum256(b)
@@ -295,7 +296,7 @@ func TestLocate(t *testing.T) {
 			continue
 		}
 		if c.VSI != "" {
-			got, want := taco.VSI(e), c.VSI
+			got, want := e.VSI(), c.VSI
 			short := func(s string) string { return strings.Split(s, ",")[0] + filepath.Base(s) }
 			if got, want := short(got), short(want); strings.HasPrefix(c.VSI, "/vsisubfile/") && got != want ||
 				!strings.HasSuffix(got, filepath.Base(c.VSI)) {

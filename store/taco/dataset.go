@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/num"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/tiff"
@@ -315,17 +316,17 @@ func (d *Dataset) Histograms(ctx context.Context, k int) (int, error) {
 }
 
 // Entry returns the sample of a row of a level, with its path.
-func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
+func (d *Dataset) Entry(ctx context.Context, k, row int) (store.Entry, error) {
 	e, err := d.all.Entry(ctx, k, row)
 	if err != nil {
-		return Entry{}, err
+		return store.Entry{}, err
 	}
 	e.Path, err = d.all.Path(ctx, k, row)
 	return e, err
 }
 
 // EntryAt is Entry without the path, which would take a search in the levels above.
-func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
+func (d *Dataset) EntryAt(ctx context.Context, k, row int) (store.Entry, error) {
 	return d.all.Entry(ctx, k, row)
 }
 
@@ -354,9 +355,12 @@ var classes = []struct {
 		{"rai:admin0"}, {"rai:admin1"}, {"rai:admin2"}}},
 }
 
-// Classes returns the names for a table of samples, by its columns: "stac-tortilla", "rai-tortilla".
-func Classes(t *tables.Table) []string {
-	var names []string
+// Classes returns the names of a level by its columns: "stac-tortilla", "rai-tortilla".
+func (d *Dataset) Classes(ctx context.Context, level int) (names []string, err error) {
+	t, err := d.Level(ctx, level)
+	if err != nil {
+		return nil, err
+	}
 	for _, c := range classes {
 		equal := true
 		for _, names := range c.columns {
@@ -366,7 +370,7 @@ func Classes(t *tables.Table) []string {
 			names = append(names, c.name)
 		}
 	}
-	return names
+	return names, nil
 }
 
 // Partitions returns the number of files that the first container is split into, or 0 if its format has no such number.

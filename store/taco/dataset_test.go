@@ -162,7 +162,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				paths = append(paths, taco.VSI(e))
+				paths = append(paths, e.VSI())
 			}
 			_, err = d.Verify(t.Context())
 			return paths, err
@@ -317,7 +317,7 @@ func TestOpenMember(t *testing.T) {
 	files := &openers.Files{}
 	defer files.Close()
 	path := testdata(t, "taco-v2/spec200/codec_snappy.tacozip")
-	r, err := taco.OpenMember(t.Context(), files, path+"::roi_qs1/image")
+	r, err := new(taco.Kind).OpenMember(t.Context(), files, path+"::roi_qs1/image")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestOpenMember(t *testing.T) {
 	}
 	for name, kind := range map[string]fault.Kind{"::roi_qs1": fault.Unsupported, "::roi_qs1/none": fault.NotFound,
 		"::roi_qs1/image/x": fault.NotFound, ".none": fault.NotFound} {
-		if _, err := taco.OpenMember(t.Context(), files, path+name); fault.KindOf(err) != kind {
+		if _, err := new(taco.Kind).OpenMember(t.Context(), files, path+name); fault.KindOf(err) != kind {
 			t.Errorf("%s: %v, want %v", name, err, kind)
 		}
 	}

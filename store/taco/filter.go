@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/format/tables/wkb"
 	"github.com/chaski-eo/chaski/internal/crs"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
 
@@ -24,13 +25,9 @@ func (d *Dataset) Filter(ctx context.Context, f spacetime.Filter) ([]int, error)
 	return left[0], nil
 }
 
-// Selection has the selected rows of each level, in order. Of levels deeper than it has, all rows
-// below selected ones are selected.
-type Selection [][]int
-
 // Select is Filter, but also returns the rows of the levels below 0, down to f.Level: there the
 // visible rows that match, and between them the rows above one that does.
-func (d *Dataset) Select(ctx context.Context, f spacetime.Filter) (Selection, error) {
+func (d *Dataset) Select(ctx context.Context, f spacetime.Filter) (store.Selection, error) {
 	if len(d.parts) == 0 {
 		return nil, nil
 	}
@@ -55,7 +52,7 @@ func (d *Dataset) Select(ctx context.Context, f spacetime.Filter) (Selection, er
 			match = append(match, bases[i]+row)
 		}
 	}
-	left := make(Selection, f.Level+1)
+	left := make(store.Selection, f.Level+1)
 	for level := f.Level; ; level-- {
 		visible, err := d.Visible(ctx, level)
 		if err != nil {
@@ -73,7 +70,7 @@ func (d *Dataset) Select(ctx context.Context, f spacetime.Filter) (Selection, er
 }
 
 // RowsBelow returns the selected rows of a level, in order, that lie below selected rows of level 0.
-func (d *Dataset) RowsBelow(ctx context.Context, left Selection, level int) ([]int, error) {
+func (d *Dataset) RowsBelow(ctx context.Context, left store.Selection, level int) ([]int, error) {
 	rows := left[0]
 	for k := 1; k <= level; k++ {
 		parents, err := d.Parents(ctx, k)
@@ -97,7 +94,7 @@ func (d *Dataset) RowsBelow(ctx context.Context, left Selection, level int) ([]i
 // And returns the rows in both selections. A row below level 0 is dropped if nothing below it
 // remains on the level of a condition. A row of level 0 is not, because conditions are about
 // samples: two of them may hold for different rows of one sample.
-func (d *Dataset) And(ctx context.Context, a, b Selection) (Selection, error) {
+func (d *Dataset) And(ctx context.Context, a, b store.Selection) (store.Selection, error) {
 	if len(a) < len(b) {
 		a, b = b, a
 	}

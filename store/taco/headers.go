@@ -19,9 +19,13 @@ type Headers struct {
 	parser  catalog.NamesParser
 }
 
-// HeadersOf returns the headers in a table, or nil if the table has none. column names the one with the indexes, which
-// must then exist and hold blobs; "" means those that containers have.
-func HeadersOf(ctx context.Context, t *tables.Table, column string) (*Headers, error) {
+// Headers returns the headers in the table of a level, or nil if it has none. column names the one with the indexes,
+// which must then exist and hold blobs; "" means those that containers have.
+func (d *Dataset) Headers(ctx context.Context, level int, column string) (*Headers, error) {
+	t, err := d.Level(ctx, level)
+	if err != nil {
+		return nil, err
+	}
 	headers, names := &Headers{}, headerColumns
 	if column != "" {
 		names = []string{column}

@@ -74,7 +74,7 @@ func TestFolderOverHTTP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := taco.Section(t.Context(), o, e)
+			r, err := e.Open(t.Context(), o)
 			if err != nil {
 				t.Errorf("%s: %v", id, err)
 				continue

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -120,7 +121,7 @@ func (j *joined) Parents(ctx context.Context, k int) ([]int32, error) {
 }
 
 // Entry implements model.Reader.
-func (j *joined) Entry(ctx context.Context, k, row int) (model.Entry, error) {
+func (j *joined) Entry(ctx context.Context, k, row int) (store.Entry, error) {
 	part, row := j.place(k, row)
 	return j.parts[part].Entry(ctx, k, row)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -49,16 +50,13 @@ func (d *Dataset) FileNamed(name string) string {
 	return cmp.Or(found, name)
 }
 
-// Sequence says where the files of a sequence lie. Each sample of TACO 3 has some, which are numbered from 0.
-type Sequence = model.Sequence
-
 // Sequence returns the sequence of files that a field means by its name: an entry of taco:structure, with or without
 // its bounds and what follows ("before/t" of before/t*[1,3].tif). It returns nil if no sequence is meant.
-func (d *Dataset) Sequence(ctx context.Context, name string) (*Sequence, error) {
+func (d *Dataset) Sequence(ctx context.Context, name string) (*store.Sequence, error) {
 	if d.LevelNames() == nil {
 		return nil, nil
 	}
-	var joined *Sequence
+	var joined *store.Sequence
 	for i, part := range d.parts {
 		if part.Named.Sequence == nil {
 			return nil, nil

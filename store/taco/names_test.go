@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -20,14 +21,14 @@ type named struct {
 	path    string
 	open    *taco.Dataset
 	content []byte
-	entries map[string]taco.Entry
+	entries map[string]store.Entry
 }
 
-func walk(t testing.TB, d *taco.Dataset, found map[string]taco.Entry) {
+func walk(t testing.TB, d *taco.Dataset, found map[string]store.Entry) {
 	t.Helper()
 	ctx := context.Background()
-	var below func(e taco.Entry)
-	below = func(e taco.Entry) {
+	var below func(e store.Entry)
+	below = func(e store.Entry) {
 		found[e.Path] = e
 		for child, err := range d.Children(ctx, e) {
 			if err != nil {
@@ -64,7 +65,7 @@ func FuzzNames(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		c := named{path, mustOpen(f, path), content, map[string]taco.Entry{}}
+		c := named{path, mustOpen(f, path), content, map[string]store.Entry{}}
 		walk(f, c.open, c.entries)
 		for p := range c.entries {
 			f.Add(uint8(len(all)), p)
@@ -81,7 +82,7 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, path string) {
 		c := &all[int(which)%len(all)]
 		e, err := c.open.Resolve(t.Context(), path)
-		r, openErr := taco.OpenMember(t.Context(), files, c.path+source.Separator+path)
+		r, openErr := new(taco.Kind).OpenMember(t.Context(), files, c.path+source.Separator+path)
 		if openErr == nil {
 			defer r.Close()
 		}
@@ -106,7 +107,7 @@ func FuzzNames(f *testing.F) {
 			if openErr != nil && fault.KindOf(openErr) == 0 {
 				t.Fatalf("%q: %v", path, openErr)
 			}
-		case e.Kind == taco.Folder:
+		case e.Folder:
 			if fault.KindOf(openErr) != fault.Unsupported {
 				t.Fatalf("%q is a folder, and opened: %v", path, openErr)
 			}
@@ -123,6 +124,6 @@ func FuzzNames(f *testing.F) {
 }
 
 // same reports whether two entries are one sample.
-func same(a, b taco.Entry) bool {
+func same(a, b store.Entry) bool {
 	return a.Path == b.Path && a.Level == b.Level && a.Row == b.Row && a.Offset == b.Offset && a.Size == b.Size
 }

@@ -43,18 +43,6 @@ type Options struct {
 	Warn func(message string)
 }
 
-// The kinds of samples.
-const (
-	File   = model.File
-	Folder = model.Folder
-)
-
-// Whole is the offset and the size of an entry that is a whole file.
-const Whole = model.Whole
-
-// Entry is one sample: its name, and where its bytes are.
-type Entry = model.Entry
-
 // Report counts what Dataset.Verify checked.
 type Report = model.Report
 

@@ -8,15 +8,14 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// OpenMember opens a sample of a container (CONTAINER::PATH), or the raster in a cell of a table, as a file of its own:
+// OpenMember implements rows.Members. It opens a sample of a container or the raster in a cell of a table:
 // the reader covers its bytes alone. A chunk ("data.taco::img1/lrf::2") is opened as a TIFF, whose bytes behind the
 // header are the chunk: reading it takes one range. A local file of that very name takes precedence. For remote names
 // the container is tried first, because hardly any object has the separator in its name, and each attempt costs a
-// request. A sample that is a folder is fault.Unsupported. To read many samples, use a Dataset and Section.
-func OpenMember(ctx context.Context, o source.Opener, uri string) (source.Reader, error) {
+// request. A sample that is a folder is fault.Unsupported. To read many samples, use a Dataset and Entry.Open.
+func (Kind) OpenMember(ctx context.Context, o source.Opener, uri string) (source.Reader, error) {
 	if !source.IsRemote(uri) {
 		file, err := o.Open(ctx, uri)
 		if fault.KindOf(err) == fault.NotFound {
@@ -56,28 +55,13 @@ func openMember(ctx context.Context, o source.Opener, uri string) (source.Reader
 		if err != nil {
 			return nil, err
 		}
-		file, err := Section(ctx, o, sample)
+		file, err := sample.Open(ctx, o)
 		return &prefixed{file, string(head), max(int64(len(head)), readAhead)}, err
-	case sample.Kind == Folder:
+	case sample.Folder:
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+sample.Path,
 			"is a folder: only files have bytes"), container)
 	}
-	return Section(ctx, o, sample)
-}
-
-// Section opens the bytes of a sample: offset 0 of the reader is their first. If the size of the
-// container's object is known (Entry.Object), opening it costs no request if the opener supports
-// that, and each read is one request for exactly its range.
-func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, error) {
-	if e.Offset == Whole {
-		return source.OpenKnown(ctx, o, e.URI, e.Object)
-	}
-	return source.OpenSection(ctx, o, e.URI, e.Object, "sample "+e.Path, e.Offset, e.Size)
-}
-
-// Alone returns an opener that ignores the name and opens an entry as a file of its own.
-func Alone(o source.Opener, e Entry) source.Opener {
-	return source.OpenOne(func(ctx context.Context) (source.Reader, error) { return Section(ctx, o, e) })
+	return sample.Open(ctx, o)
 }
 
 // prefixed reads a header, zeros up to start, and the bytes of a reader behind them.
@@ -109,12 +93,3 @@ func (p *prefixed) ReadAt(ctx context.Context, b []byte, off int64) error {
 // Gap implements source.Gapped, ETag source.Tagged. Both ask the object.
 func (p *prefixed) Gap() int64   { return source.Gap(p.Reader) }
 func (p *prefixed) ETag() string { return source.ETag(p.Reader) }
-
-// VSI returns the path under which GDAL opens the bytes of a sample: /vsisubfile/ for a range, with
-// GDAL's file systems for the schemes of URIs.
-func VSI(e Entry) string {
-	if e.Kind == Folder && e.URI == "" { // a folder of shards is nowhere
-		return ""
-	}
-	return model.Subfile(e, source.VSI(e.URI))
-}

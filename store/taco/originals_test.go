@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/oracle"
 )
@@ -87,7 +88,7 @@ func (o *original) compare(t *testing.T) {
 			continue
 		}
 		place := fmt.Sprintf("/vsisubfile/%d_%d", e.Offset, e.Size)
-		if e.Offset == taco.Whole {
+		if e.Offset == store.Whole {
 			if place, err = filepath.EvalSymlinks(e.URI); err != nil {
 				t.Fatal(err)
 			}

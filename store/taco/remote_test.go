@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim/far"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
@@ -42,7 +43,7 @@ func TestOpeningTakesTwoRequests(t *testing.T) {
 			if asked := p.Asked(); len(asked) != 2 || asked[0] != "GET bytes=0-255" {
 				t.Errorf("%s of %s opened by %q", name, scheme, asked)
 			}
-			var files []taco.Entry
+			var files []store.Entry
 			for e, err := range d.Leaves(t.Context(), false) {
 				if err != nil {
 					t.Fatal(err)
@@ -53,7 +54,7 @@ func TestOpeningTakesTwoRequests(t *testing.T) {
 				t.Errorf("%s of %s: %d samples found by %q", name, scheme, len(files), asked)
 			}
 			for _, e := range files[:min(3, len(files))] {
-				r, err := taco.Section(t.Context(), p.Opener, e)
+				r, err := e.Open(t.Context(), p.Opener)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/store"
 )
 
 // maxComponents limits the fields of a report of all components. More ids are hardly names of components.
@@ -69,11 +70,11 @@ func (d *Dataset) components(ctx context.Context) (names []string, err error) {
 }
 
 // fieldReport turns pooled statistics into the statistics of a field.
-func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled) stats.FieldReport {
+func (d *Dataset) fieldReport(ctx context.Context, component string, p *stats.Pooled) stats.FieldReport {
 	report := stats.FieldReport{DType: d.dtypeOf(ctx, component)}
 	for b := range p.Mean {
 		least, largest := number(p.Min[b]), number(p.Max[b])
-		band := stats.Band{Count: uint64(math.Round(p.pixels[b])), Mean: &p.Mean[b], Std: &p.Std[b],
+		band := stats.Band{Count: uint64(math.Round(p.Pixels[b])), Mean: &p.Mean[b], Std: &p.Std[b],
 			Min: &least, Max: &largest}
 		report.Bands = append(report.Bands, band)
 	}
@@ -81,7 +82,7 @@ func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled) 
 }
 
 // isCalled reports whether a sample belongs to a component, as in Pool.
-func isCalled(e Entry, component string) bool {
+func isCalled(e store.Entry, component string) bool {
 	return component == "*" || e.ID == component || strings.HasSuffix(e.Path, "/"+component)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -40,15 +41,15 @@ func (d *Dataset) roots(ctx context.Context) (siblings, error) {
 	return siblings{of: levelRow{-1, 0}, n: table.Len()}, nil
 }
 
-func (d *Dataset) children(ctx context.Context, e Entry) (siblings, error) {
+func (d *Dataset) children(ctx context.Context, e store.Entry) (siblings, error) {
 	rows, err := d.all.Children(ctx, e.Level, e.Row)
 	return siblings{of: levelRow{e.Level, e.Row}, n: len(rows), rows: rows}, err
 }
 
 // Children returns the visible children of a sample, which must be of this dataset. An error ends this and all other
 // iterations.
-func (d *Dataset) Children(ctx context.Context, e Entry) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
+func (d *Dataset) Children(ctx context.Context, e store.Entry) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
 		s, err := d.children(ctx, e)
 		d.each(ctx, s, err, e.Path, false, yield)
 	}
@@ -56,9 +57,9 @@ func (d *Dataset) Children(ctx context.Context, e Entry) iter.Seq2[Entry, error]
 
 // each yields the entries of siblings, or the error of finding them, and returns whether to continue.
 func (d *Dataset) each(ctx context.Context, s siblings, err error, folder string, padding bool,
-	yield func(Entry, error) bool) bool {
+	yield func(store.Entry, error) bool) bool {
 	if err != nil {
-		yield(Entry{}, err)
+		yield(store.Entry{}, err)
 		return false
 	}
 	for i := range s.n {
@@ -85,7 +86,7 @@ func (d *Dataset) hidden(n levelRow) bool {
 }
 
 // entry returns the sample of a node, given the path of its folder.
-func (d *Dataset) entry(ctx context.Context, n levelRow, folder string) (Entry, error) {
+func (d *Dataset) entry(ctx context.Context, n levelRow, folder string) (store.Entry, error) {
 	e, err := d.all.Entry(ctx, n.level, n.row)
 	if e.Path = e.ID; folder != "" {
 		e.Path = folder + "/" + e.ID
@@ -95,17 +96,17 @@ func (d *Dataset) entry(ctx context.Context, n levelRow, folder string) (Entry, 
 
 // Leaves iterates over all samples with bytes, depth first in the order of the rows. padding
 // includes placeholders and the histograms of a streaming TACO.
-func (d *Dataset) Leaves(ctx context.Context, padding bool) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
+func (d *Dataset) Leaves(ctx context.Context, padding bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
 		s, err := d.roots(ctx)
 		d.leaves(ctx, s, err, "", padding, yield)
 	}
 }
 
 // LeavesOf is Leaves below one sample of this dataset. For a file it is the file itself.
-func (d *Dataset) LeavesOf(ctx context.Context, e Entry, padding bool) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		if e.Kind == File {
+func (d *Dataset) LeavesOf(ctx context.Context, e store.Entry, padding bool) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		if !e.Folder {
 			yield(e, nil)
 			return
 		}
@@ -115,9 +116,9 @@ func (d *Dataset) LeavesOf(ctx context.Context, e Entry, padding bool) iter.Seq2
 }
 
 func (d *Dataset) leaves(ctx context.Context, s siblings, err error, folder string, padding bool,
-	yield func(Entry, error) bool) bool {
-	return d.each(ctx, s, err, folder, padding, func(e Entry, err error) bool {
-		if err != nil || e.Kind == File {
+	yield func(store.Entry, error) bool) bool {
+	return d.each(ctx, s, err, folder, padding, func(e store.Entry, err error) bool {
+		if err != nil || !e.Folder {
 			return yield(e, err)
 		}
 		s, err := d.children(ctx, e)
@@ -128,33 +129,33 @@ func (d *Dataset) leaves(ctx context.Context, s siblings, err error, folder stri
 // Resolve returns the sample of a path: ids from level 0 down, joined by "/". At each step the
 // longest id that matches is taken, because ids of old formats may contain "/". "#N" is the visible
 // sample at position N among its siblings, counted from 0. An unknown path is fault.NotFound.
-func (d *Dataset) Resolve(ctx context.Context, path string) (Entry, error) {
+func (d *Dataset) Resolve(ctx context.Context, path string) (store.Entry, error) {
 	return d.Locate(ctx, []string{path})
 }
 
 // Below is Resolve for a path that begins at the children of a sample, which must be of this dataset.
-func (d *Dataset) Below(ctx context.Context, e Entry, path string) (Entry, error) {
+func (d *Dataset) Below(ctx context.Context, e store.Entry, path string) (store.Entry, error) {
 	s, err := d.children(ctx, e)
 	if err != nil {
-		return Entry{}, err
+		return store.Entry{}, err
 	}
 	return d.locate(ctx, s, e, []string{path})
 }
 
 // Locate is Resolve with one key, an id or "#N", for each step. A key that is not an id is resolved
 // as a path. An empty or unknown key is fault.NotFound.
-func (d *Dataset) Locate(ctx context.Context, keys []string) (Entry, error) {
+func (d *Dataset) Locate(ctx context.Context, keys []string) (store.Entry, error) {
 	s, err := d.roots(ctx)
 	if err != nil {
-		return Entry{}, err
+		return store.Entry{}, err
 	}
-	return d.locate(ctx, s, Entry{}, keys)
+	return d.locate(ctx, s, store.Entry{}, keys)
 }
 
 // locate follows keys down from s, the children of e.
-func (d *Dataset) locate(ctx context.Context, s siblings, e Entry, keys []string) (Entry, error) {
+func (d *Dataset) locate(ctx context.Context, s siblings, e store.Entry, keys []string) (store.Entry, error) {
 	if len(keys) == 0 || slices.Contains(keys, "") {
-		return Entry{}, d.missing(e.Path, "no key is given, or an empty one")
+		return store.Entry{}, d.missing(e.Path, "no key is given, or an empty one")
 	}
 	for _, key := range keys {
 		for goesOn := true; goesOn; {
@@ -164,13 +165,13 @@ func (d *Dataset) locate(ctx context.Context, s siblings, e Entry, keys []string
 				if c, ok, cerr := d.chunk(ctx, &s, e.Path, key); ok {
 					return c, cerr
 				}
-				return Entry{}, fault.WithFile(fault.WithPart(err, partName(e.Path), fault.NoOffset), d.name())
+				return store.Entry{}, fault.WithFile(fault.WithPart(err, partName(e.Path), fault.NoOffset), d.name())
 			}
 			if e, err = d.entry(ctx, node, e.Path); err != nil {
-				return Entry{}, err
+				return store.Entry{}, err
 			}
 			if s, err = d.children(ctx, e); err != nil {
-				return Entry{}, err
+				return store.Entry{}, err
 			}
 			key, goesOn = rest, rest != ""
 		}
@@ -283,7 +284,7 @@ func (d *Dataset) position(ctx context.Context, s *siblings, text string) (level
 func (d *Dataset) noSuchID(ctx context.Context, s *siblings, key string) error {
 	const shown = 10
 	var ids []string
-	d.each(ctx, *s, nil, "", false, func(e Entry, err error) bool {
+	d.each(ctx, *s, nil, "", false, func(e store.Entry, err error) bool {
 		if err == nil {
 			ids = append(ids, e.ID)
 		}
@@ -300,7 +301,7 @@ func (d *Dataset) noSuchID(ctx context.Context, s *siblings, key string) error {
 
 // chunk returns the chunk at the end of a key, "lrf::3": of the sample before it, or of the
 // folder's root. ok is false if the key does not name a chunk.
-func (d *Dataset) chunk(ctx context.Context, s *siblings, folder, key string) (e Entry, ok bool, err error) {
+func (d *Dataset) chunk(ctx context.Context, s *siblings, folder, key string) (e store.Entry, ok bool, err error) {
 	id, name, ok := model.CutLast(key, source.Separator)
 	if !ok || len(d.parts) == 0 {
 		return e, false, nil

@@ -8,20 +8,9 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
-
-// Pooled are statistics of all pixels of some samples, by band.
-type Pooled struct {
-	Mean []float64 `json:"mean"`
-	Std  []float64 `json:"std"` // of the population, not an estimate from a sample
-	Min  []float64 `json:"min"`
-	Max  []float64 `json:"max"`
-	// Samples is the number of rows with statistics.
-	Samples int `json:"samples"`
-
-	pixels []float64 // valid ones, by band
-}
 
 // statsColumns are the columns of the STATS extension of TACO 0.2, geotiffColumn the one that writers of TACO 2 use
 // instead, and shapeColumns those that may hold the shape [bands, rows, columns] of a sample.
@@ -41,7 +30,7 @@ const geotiffNumbers = 9
 // The weight w of a row is rows × columns of its shape, for geotiff:stats times the share of valid
 // pixels: mean = Σwm/Σw, std = √(Σw(s² + m²)/Σw − mean²). Rows with a null list are skipped. An
 // infinite value or NaN, as of a chip without a valid pixel, is fault.Unsupported.
-func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int) bool) (*Pooled, error) {
+func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int) bool) (*stats.Pooled, error) {
 	k := max(d.Levels()-1, 0)
 	table, err := d.Level(ctx, k)
 	if err != nil {
@@ -71,10 +60,10 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	if p.n == 0 {
 		return nil, d.inLevel(fault.New(fault.NotFound, "", "no sample %q has statistics", component), k)
 	}
-	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n}
+	out := &stats.Pooled{Min: p.min, Max: p.max, Samples: p.n}
 	for _, band := range p.bands {
 		out.Mean, out.Std = append(out.Mean, band.average()), append(out.Std, band.deviation())
-		out.pixels = append(out.pixels, band.weight)
+		out.Pixels = append(out.Pixels, band.weight)
 	}
 	// Sums of squares may overflow although every value is finite: NaN must not reach a normaliser.
 	if slices.ContainsFunc(slices.Concat(out.Mean, out.Std), isNotFinite) {

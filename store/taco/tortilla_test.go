@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -115,10 +116,10 @@ func TestChunks(t *testing.T) {
 		for _, keys := range [][]string{append(strings.Split(c.Root, "/"), c.ID), {c.Root, c.ID},
 			{c.Root + "/" + c.ID}} {
 			e, err := d.Locate(t.Context(), keys)
-			if err != nil || e.Offset != c.Offset || e.Size != c.Size || e.Kind != taco.File {
+			if err != nil || e.Offset != c.Offset || e.Size != c.Size || e.Folder {
 				t.Fatalf("%s %q: %+v, %v", c.Path[0], keys, e, err)
 			}
-			r, err := taco.Section(t.Context(), files, e)
+			r, err := e.Open(t.Context(), files)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,7 +226,7 @@ func TestChunkRequests(t *testing.T) {
 
 	// As a TIFF of its own, the same.
 	s.reads = nil
-	r, err := taco.OpenMember(t.Context(), s, path+"::roi_1/t1/t1-img::4")
+	r, err := new(taco.Kind).OpenMember(t.Context(), s, path+"::roi_1/t1/t1-img::4")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestMovedChunk(t *testing.T) {
 	}
 	files := &openers.Files{}
 	defer files.Close()
-	if _, err := taco.OpenMember(t.Context(), files, path+"::"+name); fault.KindOf(err) != fault.Corrupt {
+	if _, err := new(taco.Kind).OpenMember(t.Context(), files, path+"::"+name); fault.KindOf(err) != fault.Corrupt {
 		t.Error(err)
 	}
 	if _, err := d.Verify(t.Context()); fault.KindOf(err) != fault.Corrupt {
@@ -595,7 +596,7 @@ type decodedChunk struct {
 }
 
 // readChunk decodes a chunk by its own index, as the loader does.
-func readChunk(t *testing.T, d *taco.Dataset, e taco.Entry) *decodedChunk {
+func readChunk(t *testing.T, d *taco.Dataset, e store.Entry) *decodedChunk {
 	t.Helper()
 	files := &openers.Files{}
 	defer files.Close()
@@ -616,7 +617,7 @@ func readChunk(t *testing.T, d *taco.Dataset, e taco.Entry) *decodedChunk {
 	if err := chunk.NewDecoder(nil).Decode(tile, src, x, 0); err != nil {
 		t.Fatal(err)
 	}
-	sample, err := taco.Section(t.Context(), files, *e.Of)
+	sample, err := e.Of.Open(t.Context(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -741,7 +742,10 @@ func TestClasses(t *testing.T) {
 		}
 		stac := tab.Index("stac:crs") >= 0 && tab.Index("stac:raster_shape") >= 0 && tab.Index("stac:time_end") >= 0
 		rai := tab.Index("rai:admin2") >= 0
-		got := taco.Classes(tab)
+		got, err := d.Classes(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if slices.Contains(got, "stac-tortilla") != stac || slices.Contains(got, "rai-tortilla") != rai {
 			t.Errorf("%s: %q", c.Path[0], got)
 		}

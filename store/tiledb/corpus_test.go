@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -213,7 +214,7 @@ func TestKeyNeeded(t *testing.T) {
 				!strings.Contains(err.Error(), schemaName) {
 				t.Errorf("%s with key %q: %v", l.Path, key, err)
 			}
-			if key == nil && !strings.Contains(err.Error(), KeyVar) {
+			if key == nil && !strings.Contains(err.Error(), store.KeyVar) {
 				t.Errorf("%s: where the key goes is not said: %v", l.Path, err)
 			}
 		}

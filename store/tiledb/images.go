@@ -258,23 +258,6 @@ func (m *Images) Coord(i int64) Coord {
 	return m.a.Schema.area(m.dim[0]).Lo + Coord(i)
 }
 
-// ID returns the coordinate of an image along n, or "0" without n. Zeros pad it to the digits of
-// the last written image: IDs sort by coordinate.
-func (m *Images) ID(i int64) string {
-	d := m.dim[0]
-	if d < 0 {
-		return "0"
-	}
-	schema := m.a.Schema
-	_, hi := m.Written()
-	name, last := schema.DimType.FormatCoord(m.Coord(i)), schema.DimType.FormatCoord(m.Coord(hi-1))
-	// A negative coordinate is not padded: zeros before its sign would make it no number.
-	if n := len(last) - len(name); n > 0 && name[0] != '-' {
-		name = strings.Repeat("0", n) + name
-	}
-	return name
-}
-
 // Written returns the range of images [lo, hi) that may have been written. An array without n has
 // one image, if anything was written.
 func (m *Images) Written() (lo, hi int64) {

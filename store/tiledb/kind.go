@@ -34,7 +34,7 @@ func (kind) Usage(string) string { return "whose boxes 'chaski array' reads; loa
 func (kind) Open(ctx context.Context, o source.Opener, uri string, opt store.Options) (store.Group, error) {
 	if opt.Key == nil {
 		var err error
-		if opt.Key, err = KeyFromEnv(); err != nil {
+		if opt.Key, err = store.KeyFromEnv(); err != nil {
 			return nil, err
 		}
 	}
@@ -44,6 +44,14 @@ func (kind) Open(ctx context.Context, o source.Opener, uri string, opt store.Opt
 		return nil, fault.WithFile(err, uri)
 	}
 	return group{a}, nil
+}
+
+// Attributes implements store.Attributed.
+func (kind) Attributes(g store.Group) (names []string) {
+	for _, attribute := range g.(group).Schema.Attrs {
+		names = append(names, attribute.Name)
+	}
+	return names
 }
 
 // Verify implements store.Verifier: it decodes every tile of every fragment.
@@ -71,10 +79,7 @@ func (g group) Raster(_ context.Context, field, name, dims string) (store.Raster
 		attr = 0
 	}
 	if attr < 0 {
-		names := make([]string, len(schema.Attrs))
-		for i := range schema.Attrs {
-			names[i] = schema.Attrs[i].Name
-		}
+		names := kind{}.Attributes(g)
 		if name != "" {
 			return nil, fault.New(fault.NotFound, "array schema", "no attribute %q; there are %q", name, names)
 		}

@@ -90,18 +90,6 @@ func TestLinksOfFragments(t *testing.T) {
 	}
 }
 
-// TestKeyFileThatIsNone: what cannot be read as a key file is a fault with a kind that names it.
-func TestKeyFileThatIsNone(t *testing.T) {
-	t.Setenv(KeyVar, "")
-	dir := t.TempDir()
-	for name, kind := range map[string]fault.Kind{dir: fault.Unsupported, filepath.Join(dir, "none"): fault.NotFound} {
-		t.Setenv(KeyFileVar, name)
-		if _, err := KeyFromEnv(); fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), name+": key file: ") {
-			t.Errorf("%v, want %v", err, kind)
-		}
-	}
-}
-
 // answers is a web server that sends the same bytes for every name below a path, and keeps the names.
 type answers struct {
 	b    []byte

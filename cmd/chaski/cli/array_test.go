@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/testfile"
@@ -56,7 +57,7 @@ func TestArrayAgreesWithTheOriginalLibrary(t *testing.T) {
 		if l.Encryption != nil {
 			key = l.Encryption.Key
 		}
-		t.Setenv(tiledb.KeyVar, key)
+		t.Setenv(store.KeyVar, key)
 		for _, want := range l.Reads {
 			r := chaski(t.Context(), "array", "--format", "sha256", "--sub="+subText(want.Subarray), l.Path)
 			var got struct {
@@ -94,8 +95,8 @@ func TestArrayKeyFile(t *testing.T) {
 		if l.Encryption == nil {
 			continue
 		}
-		t.Setenv(tiledb.KeyVar, "")
-		t.Setenv(tiledb.KeyFileVar, "")
+		t.Setenv(store.KeyVar, "")
+		t.Setenv(store.KeyFileVar, "")
 		args := []string{"array", "--sub", subText(l.Reads[0].Subarray), l.Path}
 		r := chaski(t.Context(), args...)
 		if r.code != 1 || !strings.Contains(r.err, "key") || !errorLine.MatchString(r.err) {
@@ -104,7 +105,7 @@ func TestArrayKeyFile(t *testing.T) {
 		for _, end := range []string{"", "\n", "\r\n"} {
 			file := filepath.Join(t.TempDir(), "key")
 			testfile.Write(t, file, []byte(l.Encryption.Key+end))
-			t.Setenv(tiledb.KeyFileVar, file)
+			t.Setenv(store.KeyFileVar, file)
 			if r := chaski(t.Context(), args...); r.code != 0 {
 				t.Errorf("with a key file: exit %d %q", r.code, r.err)
 			}
@@ -163,7 +164,7 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 	lines := tiledbLines(t)
 	for _, l := range lines {
 		if l.Encryption != nil {
-			t.Setenv(tiledb.KeyVar, l.Encryption.Key)
+			t.Setenv(store.KeyVar, l.Encryption.Key)
 		}
 	}
 	for _, l := range lines {

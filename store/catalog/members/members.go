@@ -44,14 +44,14 @@ func Of(ctx context.Context, files source.Opener, path string) ([]build.Member, 
 		// The catalog has the size and the ETag of the file around the sample, so it can tell that the file
 		// changed.
 		object := source.Known{}
-		if sample.Offset != taco.Whole {
+		if sample.Offset != store.Whole {
 			if object, err = knownOf(ctx, files, sample.URI, known); err != nil {
 				return nil, err
 			}
 		}
 		members = append(members, build.Member{
 			File: sample.URI, Path: sample.Path, Offset: sample.Offset, Length: sample.Size, Known: object,
-			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, sample) },
+			Open: func(ctx context.Context) (source.Reader, error) { return sample.Open(ctx, files) },
 		})
 	}
 	return members, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source/openers"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -199,7 +200,7 @@ func (m *maker) compare(t testing.TB, path string) {
 			t.Fatal(err)
 		}
 		b := testfile.Read(t, e.URI)
-		if e.Offset != taco.Whole {
+		if e.Offset != store.Whole {
 			b = b[e.Offset : e.Offset+e.Size]
 		}
 		got[e.Path] = string(b)

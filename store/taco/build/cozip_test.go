@@ -123,7 +123,7 @@ func contentOf(t rapid.TB, ctx context.Context, d *taco.Dataset, path string) st
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := taco.Section(ctx, &openers.Files{}, e)
+	r, err := e.Open(ctx, &openers.Files{})
 	if err != nil {
 		t.Fatal(err)
 	}

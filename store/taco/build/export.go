@@ -125,7 +125,7 @@ func copiedLevel(ctx context.Context, d *taco.Dataset, t *tables.Table, k int, r
 		if err != nil {
 			return nil, err
 		}
-		r := Row{ID: e.ID, Parent: parents[i], Folder: e.Kind == taco.Folder, Padding: e.Padding, entry: &e}
+		r := Row{ID: e.ID, Parent: parents[i], Folder: e.Folder, Padding: e.Padding, entry: &e}
 		if e.Padding {
 			r.bytes = []byte{}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
 )
@@ -38,7 +38,7 @@ type Row struct {
 	// Of a file one of these is set: its path or URI, its bytes, or its place in another container.
 	file  string
 	bytes []byte
-	entry *taco.Entry
+	entry *store.Entry
 }
 
 // add adds a row to level k, and returns its number.
@@ -71,7 +71,7 @@ func (r *Row) Open(ctx context.Context, o source.Opener) (source.Reader, error) 
 	case r.bytes != nil:
 		return source.Memory(r.bytes), nil
 	case r.entry != nil:
-		return taco.Section(ctx, o, *r.entry)
+		return r.entry.Open(ctx, o)
 	}
 	return o.Open(ctx, r.file)
 }
@@ -82,14 +82,6 @@ func (r *Row) uri() string {
 		return r.entry.URI
 	}
 	return r.file
-}
-
-// kindName returns the type of a sample in the tables.
-func kindName(folder bool) string {
-	if folder {
-		return "FOLDER"
-	}
-	return "FILE"
 }
 
 // path returns the ids from level 0 down to a row, joined by "/".

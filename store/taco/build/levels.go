@@ -125,17 +125,17 @@ func join(folder, id string) string {
 
 // nodeOf returns what tells of the rows of levels.
 func nodeOf(levels []*Level) model.Node {
-	return func(k, row int) (string, model.Kind, []int32) {
+	return func(k, row int) (id string, folder bool, children []int32) {
 		r := &levels[k].Rows[row]
 		if !r.Folder {
-			return r.ID, model.File, nil
+			return r.ID, false, nil
 		}
 		first, end := levels[k].below(row)
 		below := num.Range[int32](0, end-first)
 		for i := range below {
 			below[i] += int32(first)
 		}
-		return r.ID, model.Folder, below
+		return r.ID, true, below
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/taco3"
 )
 
@@ -49,8 +49,8 @@ func (w *containerWriter) nameLevels(ctx context.Context, paths []string) (*name
 		samples = append(samples, int32(i))
 		if first := &top.Rows[samples[0]]; row.Folder != first.Folder {
 			return nil, unsupported("sample "+strconv.Quote(row.ID),
-				"is a %s, and %q is a %s: the samples of TACO 3 have the same files", kindName(row.Folder), first.ID,
-				kindName(first.Folder))
+				"is a %s, and %q is a %s: the samples of TACO 3 have the same files", store.EntryType(row.Folder), first.ID,
+				store.EntryType(first.Folder))
 		}
 	}
 	if len(samples) == 0 {
@@ -92,7 +92,7 @@ func (w *containerWriter) fileName(ctx context.Context, samples []int32) (string
 		r := &level.Rows[row]
 		name := cmp.Or(filepath.Ext(r.file), filepath.Ext(r.ID))
 		// The name of a container would say nothing of a range of it.
-		if r.entry != nil && r.entry.Offset == taco.Whole {
+		if r.entry != nil && r.entry.Offset == store.Whole {
 			name = cmp.Or(name, filepath.Ext(r.entry.URI))
 		}
 		return strings.ToLower(name)

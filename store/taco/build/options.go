@@ -1,11 +1,13 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -110,6 +112,36 @@ func FormOf(path string) Form {
 		return ZIP
 	}
 	return Folder
+}
+
+// FormNames are the names that ParseForm knows.
+var FormNames = []string{"auto", "zip", "folder", "taco3", "tacocat", "tacocat-file", "tacollection"}
+
+// namedForms are the forms of FormNames. Auto is the one that FormOf returns.
+var namedForms = [...]Form{Auto, ZIP, Folder, Cozip, Tacocat, TacocatFile, Tacollection}
+
+// ParseForm returns the form of a container at path by one of FormNames. Of TACO 3, the path says whether it is a ZIP, a
+// folder or an index. A path that the form does not have is an error without a kind.
+func ParseForm(name, path string) (Form, error) {
+	ext := strings.ToLower(filepath.Ext(path))
+	switch {
+	case source.IsRemote(path):
+		return 0, errors.New("a container is written to a local disk")
+	case ext == ".tortilla" || ext == ".taco":
+		return 0, errors.New("a Tortilla or a TACO 0.2 is read and not written")
+	}
+	form := cmp.Or(namedForms[slices.Index(FormNames, name)], FormOf(path))
+	switch {
+	case form != Cozip:
+		return form, nil
+	case filepath.Base(path) == tacocatName:
+		return CozipCatalog, nil
+	case ext == ".tacozip":
+		return 0, errors.New("the name of a ZIP of TACO 3 ends in .zip")
+	case ext != ".zip":
+		return CozipFolder, nil
+	}
+	return form, nil
 }
 
 // newFolder says why a folder is not written.

@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/internal/inorder"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -18,7 +19,7 @@ func (w *containerWriter) settle(ctx context.Context) error {
 				return err
 			}
 		}
-		n, kind := len(level.Rows), func(row int) string { return kindName(level.Rows[row].Folder) }
+		n, kind := len(level.Rows), func(row int) string { return store.EntryType(level.Rows[row].Folder) }
 		ids := new(Columns).Add(model.ColumnID, Texts(n, level.id)).Add(model.ColumnType, Texts(n, kind))
 		level.Table = tables.Join(ids.Table(n), level.Table)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
@@ -54,9 +54,14 @@ type Read struct {
 }
 
 func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) error {
-	array, err := open.Array(ctx, env.Files, path, f.at.Options(f.options))
-	if err != nil {
+	var err error
+	if f.options.Key, err = store.KeyFromEnv(); err != nil {
 		return err
+	}
+	f.options.Since, f.options.Until = f.at.Range()
+	array, err := tiledb.Open(ctx, env.Files, path, f.options)
+	if err != nil {
+		return fault.WithFile(err, path)
 	}
 	out, err := f.read(ctx, array)
 	if err != nil {

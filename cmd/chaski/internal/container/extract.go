@@ -16,7 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/pathname"
 	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store"
 )
 
 type extractFlags struct {
@@ -49,9 +49,9 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 		}
 	}
 	if !ok {
-		return f.file(ctx, env, taco.Entry{URI: name, Path: name, Offset: taco.Whole, Size: taco.Whole})
+		return f.file(ctx, env, store.Entry{URI: name, Path: name, Offset: store.Whole, Size: store.Whole})
 	}
-	dataset, err := taco.Open(ctx, env.Files, []string{container}, taco.Options{BasePath: f.base})
+	dataset, err := containers.Open(ctx, env.Files, container, f.base)
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,14 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 	if err != nil {
 		return err
 	}
-	if entry.Kind == taco.Folder {
+	if entry.Folder {
 		return f.folder(ctx, env.Files, dataset, entry)
 	}
 	return f.file(ctx, env, entry)
 }
 
 // file copies the bytes of a sample.
-func (f *extractFlags) file(ctx context.Context, env console.Env, e taco.Entry) error {
+func (f *extractFlags) file(ctx context.Context, env console.Env, e store.Entry) error {
 	if err := console.NotToTerminal(f.out, env.Out, "a sample"); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (f *extractFlags) file(ctx context.Context, env console.Env, e taco.Entry) 
 
 // folder copies the files below a folder of the container into a new directory. It writes into a
 // temporary one and renames it, so the directory never lacks files.
-func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.Dataset, e taco.Entry) (err error) {
+func (f *extractFlags) folder(ctx context.Context, files source.Opener, d containers.Set, e store.Entry) (err error) {
 	if f.out == "" || f.out == "-" {
 		return console.Usagef("%s is a folder of the container: -o DIR is needed for its files", e.Path)
 	}
@@ -105,7 +105,7 @@ func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.
 
 // extractTo copies the sample leaf below folder into dir. It checks the path of the ids, because they
 // come from the container and could lead out of dir.
-func extractTo(ctx context.Context, dir string, files source.Opener, folder, leaf taco.Entry) error {
+func extractTo(ctx context.Context, dir string, files source.Opener, folder, leaf store.Entry) error {
 	rel := filepath.FromSlash(strings.TrimPrefix(leaf.Path, folder.Path+"/"))
 	if !filepath.IsLocal(rel) {
 		return fault.WithFile(fault.New(fault.Unsupported, "sample "+leaf.Path,
@@ -127,8 +127,8 @@ func extractTo(ctx context.Context, dir string, files source.Opener, folder, lea
 const copyBytes = 4 << 20
 
 // writeSample writes the bytes of a sample.
-func writeSample(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry) error {
-	file, err := taco.Section(ctx, files, e)
+func writeSample(ctx context.Context, w io.Writer, files source.Opener, e store.Entry) error {
+	file, err := e.Open(ctx, files)
 	if err != nil {
 		return fault.WithFile(err, e.URI)
 	}

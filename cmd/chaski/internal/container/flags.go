@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/taco"
 )
@@ -48,18 +49,19 @@ func atLeastTwo(what string) cobra.PositionalArgs {
 
 // open opens containers. It keeps their warnings for warn.
 func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string,
-	filters ...spacetime.Filter) (*taco.Dataset, error) {
+	filters ...spacetime.Filter) (containers.Set, error) {
 	mode, err := column.ParseMode(f.mode)
 	if err != nil {
-		return nil, err
+		return containers.Set{}, err
 	}
-	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.joins,
+	set, err := taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.joins,
 		Filters: filters, Warn: func(m string) {
 			// Conditions that join groups repeat their warning.
 			if !slices.Contains(f.warnings, m) {
 				f.warnings = append(f.warnings, m)
 			}
 		}})
+	return containers.Set{Dataset: set}, err
 }
 
 // warn prints the warnings of a command that succeeded, and returns its error. A command that fails

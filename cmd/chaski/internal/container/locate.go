@@ -8,7 +8,8 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/format/tables"
-	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/loader/containers"
+	"github.com/chaski-eo/chaski/store"
 )
 
 func NewLocate(env console.Env) *cobra.Command {
@@ -42,8 +43,8 @@ func (f *containerFlags) locate(ctx context.Context, env console.Env, path strin
 		return err
 	}
 	var out located
-	if entry.Kind == taco.File {
-		out.VSI = taco.VSI(entry)
+	if !entry.Folder {
+		out.VSI = entry.VSI()
 	} else if out, err = folderOf(ctx, dataset, entry); err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (f *containerFlags) locate(ctx context.Context, env console.Env, path strin
 	return nil
 }
 
-func folderOf(ctx context.Context, d *taco.Dataset, e taco.Entry) (out located, err error) {
+func folderOf(ctx context.Context, d containers.Set, e store.Entry) (out located, err error) {
 	out.IDs = []string{}
 	for c, err := range d.Children(ctx, e) {
 		if err != nil {

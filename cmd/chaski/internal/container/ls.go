@@ -20,11 +20,11 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/arrays"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 type lsFlags struct {
@@ -93,7 +93,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 			return err
 		}
 	}
-	var left taco.Selection // the rows that --bbox and --datetime leave; nil for all
+	var left store.Selection // the rows that --bbox and --datetime leave; nil for all
 	if filter != nil {
 		if left, err = dataset.Select(ctx, *filter); err != nil {
 			return err
@@ -109,7 +109,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 }
 
 // listRows lists a level.
-func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, left taco.Selection) error {
+func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d containers.Set, left store.Selection) error {
 	if d.Levels() == 0 { // no file of the TACOLLECTION.json can match
 		return nil
 	}
@@ -132,7 +132,7 @@ func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, le
 }
 
 // rows returns the rows of the listed level that --padding, --bbox and --datetime leave. The level has n rows.
-func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection, n int) ([]int, error) {
+func (f *lsFlags) rows(ctx context.Context, d containers.Set, left store.Selection, n int) ([]int, error) {
 	var rows []int
 	var err error
 	if f.padding {
@@ -186,14 +186,14 @@ func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) er
 }
 
 // listText prints the path, the kind and the byte range of each row.
-func (f *lsFlags) listText(ctx context.Context, w io.Writer, d *taco.Dataset, rows []int) error {
+func (f *lsFlags) listText(ctx context.Context, w io.Writer, d containers.Set, rows []int) error {
 	for _, row := range rows {
 		e, err := d.Entry(ctx, f.level, row)
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "%s\t%v\t%s\n", console.Printable(e.Path), e.Kind,
-			console.Printable(taco.VSI(e))); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\t%s\t%s\n", console.Printable(e.Path), e.Type(),
+			console.Printable(e.VSI())); err != nil {
 			return err
 		}
 	}
@@ -230,7 +230,7 @@ func (f *lsFlags) listArrays(ctx context.Context, w io.Writer, files source.Open
 }
 
 // leafRoots applies --where and --order-by to the samples of level 0, whose leaves are listed.
-func (f *lsFlags) leafRoots(ctx context.Context, d *taco.Dataset, roots []int) ([]int, error) {
+func (f *lsFlags) leafRoots(ctx context.Context, d containers.Set, roots []int) ([]int, error) {
 	if f.Where == "" && f.OrderBy == "" || d.Levels() == 0 {
 		return roots, nil
 	}
@@ -256,8 +256,8 @@ type Leaf struct {
 }
 
 // listLeaves lists the samples that have bytes, below the samples of level 0 that the flags leave.
-func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset,
-	left taco.Selection) error {
+func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d containers.Set,
+	left store.Selection) error {
 	var roots []int // nil: all
 	if left != nil {
 		roots = left[0]
@@ -269,7 +269,7 @@ func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Open
 	buf := make([]byte, hashBytes)
 	below := map[int][]int{} // the rows that --bbox and --datetime leave, by levels below 0
 	count := 0
-	print := func(e taco.Entry, err error) error {
+	print := func(e store.Entry, err error) error {
 		if err == nil && e.Level > 0 && len(left) > 1 {
 			var in bool
 			if in, err = isLeft(ctx, d, left, below, e); err == nil && !in {
@@ -308,8 +308,8 @@ func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Open
 
 // isLeft reports whether --bbox and --datetime leave a sample below level 0. known caches the rows of
 // levels, since finding them reads a table.
-func isLeft(ctx context.Context, d *taco.Dataset, left taco.Selection, known map[int][]int,
-	e taco.Entry) (bool, error) {
+func isLeft(ctx context.Context, d containers.Set, left store.Selection, known map[int][]int,
+	e store.Entry) (bool, error) {
 	rows, ok := known[e.Level]
 	if !ok {
 		var err error
@@ -323,13 +323,13 @@ func isLeft(ctx context.Context, d *taco.Dataset, left taco.Selection, known map
 }
 
 // listLeaf prints one sample. It opens the sample only for its hash or size.
-func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry, buf []byte) error {
+func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener, e store.Entry, buf []byte) error {
 	leaf := Leaf{Path: e.Path, Size: e.Size}
-	if e.Offset != taco.Whole {
+	if e.Offset != store.Whole {
 		leaf.Offset = &e.Offset
 	}
-	if f.sha256 || e.Size == taco.Whole {
-		file, err := taco.Section(ctx, files, e)
+	if f.sha256 || e.Size == store.Whole {
+		file, err := e.Open(ctx, files)
 		if err != nil {
 			return err
 		}
@@ -345,7 +345,7 @@ func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener
 		return console.PrintJSON(w, leaf)
 	}
 	_, err := fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", console.Printable(leaf.Path), leaf.Size, leaf.SHA256,
-		console.Printable(taco.VSI(e)))
+		console.Printable(e.VSI()))
 	return err
 }
 

@@ -15,10 +15,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/store/taco/build"
 )
 
@@ -42,7 +42,7 @@ func NewPack(env console.Env) *cobra.Command {
 	fl := cmd.Flags()
 	console.Var(fl, &f.out, "output,o", "")
 	console.NonEmptyVar(fl, &f.collection, "collection")
-	console.ChoiceVar(fl, &f.form, "form", "auto", formNames...)
+	console.ChoiceVar(fl, &f.form, "form", "auto", build.FormNames...)
 	console.CountVar(fl, &f.workers, "workers", 0, 0)
 	f.columns.add(cmd)
 	console.Var(fl, &f.quiet, "quiet", false)
@@ -59,8 +59,8 @@ func (f *packFlags) run(ctx context.Context, env console.Env, paths []string) er
 	}
 	options := build.Options{Opener: env.Files, Workers: f.workers}
 	var err error
-	if options.Form, err = formAt(f.form, f.out); err != nil {
-		return err
+	if options.Form, err = build.ParseForm(f.form, f.out); err != nil {
+		return console.Usagef("-o is %q: %w", f.out, err)
 	}
 	bar := console.NewBar(env.Err, "packing")
 	if !f.quiet {
@@ -112,7 +112,7 @@ func (f *packFlags) write(ctx context.Context, paths []string, o build.Options) 
 }
 
 // export packs the samples of the container at path that are chosen.
-func (f *packFlags) export(ctx context.Context, d *taco.Dataset, path string, o build.Options) (*build.Result, error) {
+func (f *packFlags) export(ctx context.Context, d containers.Set, path string, o build.Options) (*build.Result, error) {
 	// A copy of broken samples would pass all checks, and hide the damage.
 	checked, err := d.Verify(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (f *packFlags) export(ctx context.Context, d *taco.Dataset, path string, o 
 		return nil, fault.WithFile(err, path)
 	}
 	rows = f.Cut(rows)
-	collection, err := build.CollectionOf(d)
+	collection, err := build.CollectionOf(d.Dataset)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (f *packFlags) export(ctx context.Context, d *taco.Dataset, path string, o 
 		return nil, err
 	}
 	f.columns.attach.Text = collection.TextColumns()
-	r, err := build.Export(ctx, d, rows, *collection, f.out, o)
+	r, err := build.Export(ctx, d.Dataset, rows, *collection, f.out, o)
 	return r, fault.WithFile(err, path)
 }
 
@@ -237,7 +237,7 @@ func (f *packFlags) index(ctx context.Context, paths []string, o build.Options) 
 
 // verify checks a container, and keeps its notes.
 func (f *packFlags) verify(ctx context.Context, files source.Opener, path string) error {
-	dataset, err := taco.Open(ctx, files, []string{path}, taco.Options{})
+	dataset, err := containers.Open(ctx, files, path, "")
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/encode"
 	"github.com/chaski-eo/chaski/format/tables/query"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/loader/containers"
 )
 
 func NewSQL(env console.Env) *cobra.Command {
@@ -105,7 +104,7 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, options sql
 	}
 	defer dataset.Close()
 	if asked.SQL == "" {
-		return console.PrintInput(env.Out, containers.Describe(dataset))
+		return console.PrintInput(env.Out, dataset.About())
 	}
 	source := dataset.SQLTable
 	var table *tables.Table
@@ -113,7 +112,7 @@ func runSQL(ctx context.Context, env console.Env, f *containerFlags, options sql
 	case options.stored:
 		source = dataset.StoredTable
 	case asked.fromPython:
-		source, err = containers.Tables(ctx, dataset, asked.Where, loader.Options{SQLLimits: options.limits})
+		source, err = dataset.Tables(ctx, asked.Where, loader.Options{SQLLimits: options.limits})
 	}
 	if err == nil {
 		table, err = query.RunWithin(ctx, asked.SQL, source, options.limits)

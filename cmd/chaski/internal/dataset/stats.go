@@ -19,10 +19,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/loader/survey"
 	"github.com/chaski-eo/chaski/stats"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 type statsFlags struct {
@@ -117,7 +117,7 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 	if len(fields) > 0 && f.component != "*" {
 		return console.Usagef("--field and --component exclude each other")
 	}
-	dataset, err := taco.Open(ctx, env.Files, []string{name}, taco.Options{BasePath: f.base})
+	dataset, err := containers.Open(ctx, env.Files, name, f.base)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (f *statsFlags) write(ctx context.Context, env console.Env, found any, repo
 
 // report returns the statistics of all components under their ids or, with --field, of some under the
 // names of the fields.
-func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loader.Field,
+func (f *statsFlags) report(ctx context.Context, d containers.Set, fields []loader.Field,
 	keep func(row int) bool) (*stats.Report, error) {
 	if len(fields) == 0 {
 		return d.Report(ctx, f.component, keep)
@@ -184,13 +184,13 @@ func componentOf(f loader.Field) string { return cmp.Or(f.Column, f.Pattern, f.N
 // together.
 type pooledReport struct {
 	*stats.Report
-	*taco.Pooled
+	*stats.Pooled
 	Samples int64 `json:"samples"`
 }
 
 // keep returns a function that reports whether the flags choose a sample of level 0. It returns nil if
 // they choose all.
-func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) bool, error) {
+func (f *statsFlags) keep(ctx context.Context, d containers.Set) (func(row int) bool, error) {
 	filter, err := f.source.Filter.TacoFilter()
 	if err != nil || filter == nil && f.source.Filter.Where == "" {
 		return nil, err

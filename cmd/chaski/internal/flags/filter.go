@@ -14,9 +14,9 @@ import (
 	"github.com/chaski-eo/chaski/format/tables/query"
 	"github.com/chaski-eo/chaski/format/tables/spacetime"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/rows"
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // Filter has the flags that choose samples.
@@ -147,7 +147,7 @@ func (f *Filter) conditions() ([]loader.Condition, error) {
 }
 
 // Samples returns the rows of level 0 of a container that the flags choose, in their order.
-func (f *Filter) Samples(ctx context.Context, d *taco.Dataset) (rows []int, err error) {
+func (f *Filter) Samples(ctx context.Context, d containers.Set) (rows []int, err error) {
 	filter, err := f.TacoFilter()
 	switch {
 	case err != nil:
@@ -164,7 +164,7 @@ func (f *Filter) Samples(ctx context.Context, d *taco.Dataset) (rows []int, err 
 }
 
 // Choose returns the rows of a level of a container, among some, that --where chooses, in the order of --order-by.
-func (f *Filter) Choose(ctx context.Context, d *taco.Dataset, level int, rows []int) ([]int, error) {
+func (f *Filter) Choose(ctx context.Context, d containers.Set, level int, rows []int) ([]int, error) {
 	table, err := d.Level(ctx, level)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/loader/spec"
-	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // Timestamp is the flag --timestamp. A nil Value opens arrays as they are now.
@@ -56,10 +55,10 @@ func (f *Timestamp) Set(text string) error {
 	return nil
 }
 
-// Options returns o with the times of the flag.
-func (f *Timestamp) Options(o tiledb.Options) tiledb.Options {
-	if f.Value != nil {
-		o.Since, o.Until = f.Value[0], f.Value[1]
+// Range returns the times of the flag, 0 without it.
+func (f *Timestamp) Range() (since, until uint64) {
+	if f.Value == nil {
+		return 0, 0
 	}
-	return o
+	return f.Value[0], f.Value[1]
 }

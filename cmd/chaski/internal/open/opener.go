@@ -1,11 +1,9 @@
-// Package open opens the arguments of a command: files, remote objects, members of containers and
-// TileDB arrays.
+// Package open opens the arguments of a command: files, remote objects and members of containers.
 package open
 
 import (
 	"context"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/azure"
@@ -16,7 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/source/openers"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/source/sign"
-	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // maxWhole is the largest file that Whole reads, in bytes. Specs and loose OpenZL frames are far
@@ -61,14 +58,4 @@ func must(o *remote.Opener, err error) *remote.Opener {
 		panic("chaski: " + err.Error())
 	}
 	return o
-}
-
-// Array opens a TileDB array, with the key that the environment names if there is one.
-func Array(ctx context.Context, files source.Opener, path string, o tiledb.Options) (*tiledb.Array, error) {
-	var err error
-	if o.Key, err = tiledb.KeyFromEnv(); err != nil {
-		return nil, err
-	}
-	a, err := tiledb.Open(ctx, files, path, o)
-	return a, fault.WithFile(err, path)
 }

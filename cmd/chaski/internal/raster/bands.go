@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/containers"
 	"github.com/chaski-eo/chaski/loader/pixels"
 	"github.com/chaski-eo/chaski/loader/raster"
 	"github.com/chaski-eo/chaski/loader/rows"
@@ -41,7 +42,7 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 	if !ok {
 		return bandsOfFiles(ctx, files, text, paths)
 	}
-	dataset, err := taco.Open(ctx, files, []string{container}, taco.Options{})
+	dataset, err := containers.Open(ctx, files, container, "")
 	if err != nil {
 		return nil, err
 	}

@@ -293,7 +293,7 @@ func (f *convertFlags) convert(ctx context.Context, env console.Env, j fileConve
 func (f *convertFlags) encode(ctx context.Context, w io.Writer, j fileConversion) ([]string, error) {
 	switch {
 	case j.images != nil:
-		return nil, convert.Image(ctx, w, j.images.Array().NewReader(), j.images, j.image, f.o)
+		return nil, convert.Image(ctx, w, j.images.Index(j.image), f.o)
 	case f.stack:
 		return convert.File(ctx, w, j.stack, f.o)
 	}

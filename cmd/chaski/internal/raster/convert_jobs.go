@@ -8,10 +8,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/pathname"
@@ -19,15 +19,14 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/visible"
 	"github.com/chaski-eo/chaski/store"
-	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // fileConversion is one file to write, from a raster, a stack of rasters, or one image of an
 // array.
 type fileConversion struct {
 	src, dst string
-	stack    []string       // with --stack: all sources
-	images   *tiledb.Images // of the array; nil if src is a raster
+	stack    []string     // with --stack: all sources
+	images   store.Raster // of the array; nil if src is a raster
 	image    int64
 }
 
@@ -43,11 +42,11 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		if err != nil {
 			return nil, err
 		}
-		if kind == tiledb.Kind {
+		if array, ok := kind.(store.Attributed); ok {
 			if f.steps != "" {
 				return nil, console.Usagef("--t picks steps of time of rumi3: %s is an array", pattern)
 			}
-			if jobs, err = f.images(ctx, files, jobs, pattern); err != nil {
+			if jobs, err = f.images(ctx, files, jobs, array, pattern); err != nil {
 				return nil, err
 			}
 			continue
@@ -201,43 +200,56 @@ func (f *convertFlags) below(ctx context.Context, files source.Opener, jobs []fi
 // in the list of conversions.
 const maxImages = 10_000_000
 
+// minChunk is the least limit of a decoded tile, in bytes: tiles may be larger than the images that are converted.
+const minChunk = 256 << 20
+
 // images appends the images of the array at path.
 func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []fileConversion,
-	path string) ([]fileConversion, error) {
-	array, err := open.Array(ctx, files, path,
-		f.at.Options(tiledb.Options{MaxResult: f.o.MaxBytes}))
+	kind store.Attributed, path string) ([]fileConversion, error) {
+	options := store.Options{MaxChunk: max(f.o.MaxBytes, minChunk)}
+	options.Since, options.Until = f.at.Range()
+	array, err := kind.Open(ctx, files, path, options)
 	if err != nil {
 		return nil, err
 	}
-	var attrs []int
-	for i := range array.Schema.Attrs {
-		if f.attr == "" || array.Schema.Attrs[i].Name == f.attr {
-			attrs = append(attrs, i)
-		}
+	attributes := []string{f.attr}
+	if f.attr == "" {
+		attributes = kind.Attributes(array)
 	}
-	if len(attrs) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "array schema", "there is no attribute %q", f.attr), path)
-	}
-	for _, pos := range attrs {
-		images, err := array.Images(pos, f.dims)
+	for _, name := range attributes {
+		images, err := array.Raster(ctx, "", name, f.dims)
 		if err != nil {
-			return nil, err
+			return nil, fault.WithFile(err, path)
 		}
-		first, limit := images.Written()
-		if limit-first > maxImages-int64(len(jobs)) {
+		if images.Len() > maxImages-int64(len(jobs)) {
 			return nil, fault.WithFile(fault.New(fault.Limit, "array",
-				"it holds %d images: at most %d can be converted", limit-first, maxImages), path)
+				"it holds %d images: at most %d can be converted", images.Len(), maxImages), path)
 		}
 		folder := ""
-		if len(attrs) > 1 {
-			folder = folderName(array.Schema.Attrs[pos].Name)
+		if len(attributes) > 1 {
+			folder = folderName(name)
 		}
-		for i := first; i < limit; i++ {
-			jobs = append(jobs, fileConversion{src: path, dst: f.inFolder(filepath.Join(folder, images.ID(i)+".tif")),
-				images: images, image: i})
+		for i := range images.Len() {
+			jobs = append(jobs, fileConversion{src: path, images: images, image: i,
+				dst: f.inFolder(filepath.Join(folder, imageName(images, i)+".tif"))})
 		}
 	}
 	return jobs, nil
+}
+
+// imageName returns the coordinate of an image. Zeros pad it to the digits of the last image: names sort by coordinate.
+func imageName(images store.Raster, i int64) string {
+	axis, ok := images.(store.Coordinated)
+	if !ok {
+		return strconv.FormatInt(i, 10)
+	}
+	_, name := axis.Coordinate(i)
+	_, last := axis.Coordinate(images.Len() - 1)
+	// A negative coordinate is not padded: zeros before its sign would make it no number.
+	if n := len(last) - len(name); n > 0 && name[0] != '-' {
+		name = strings.Repeat("0", n) + name
+	}
+	return name
 }
 
 // folderName returns a directory name for an attribute. It escapes separators and dots, because a name

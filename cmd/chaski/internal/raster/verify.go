@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/shards"
 	"github.com/chaski-eo/chaski/ops/verify"
-	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/store"
 )
 
 func NewVerify(env console.Env) *cobra.Command {
@@ -55,7 +55,7 @@ type verifyFlags struct {
 
 func (f *verifyFlags) run(ctx context.Context, env console.Env, paths []string, o verify.Options) error {
 	var err error
-	if o.Key, err = tiledb.KeyFromEnv(); err != nil {
+	if o.Key, err = store.KeyFromEnv(); err != nil {
 		return err
 	}
 	bar := console.NewBar(env.Err, "verifying")

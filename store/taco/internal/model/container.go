@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 )
 
 // Container is one open container. Rows of a level are counted from 0 in the order in which they are stored, padding
@@ -68,7 +69,7 @@ type Reader interface {
 	// Parents returns for each row of a level below 0 its parent row in the level above.
 	Parents(ctx context.Context, k int) ([]int32, error)
 	// Entry returns id, kind and place of a row that exists.
-	Entry(ctx context.Context, level, row int) (Entry, error)
+	Entry(ctx context.Context, level, row int) (store.Entry, error)
 	// Verify checks what the rules of the format say beside the rules of verifyRows, and adds its results to r.
 	Verify(ctx context.Context, r *Report) error
 	// Bytes estimates the memory of what it keeps beside the levels.
@@ -196,10 +197,10 @@ func (c *Container) Children(ctx context.Context, k, row int) ([]int32, error) {
 }
 
 // Entry returns a sample without its path, which only the caller knows that walked down the levels.
-func (c *Container) Entry(ctx context.Context, k, row int) (Entry, error) {
+func (c *Container) Entry(ctx context.Context, k, row int) (store.Entry, error) {
 	unlock, err := c.Lock(ctx)
 	if err != nil {
-		return Entry{}, err
+		return store.Entry{}, err
 	}
 	defer unlock()
 	return c.EntryOf(ctx, k, row)
@@ -296,9 +297,9 @@ func (c *Container) Linked(ctx context.Context, k int) (*Level, error) {
 }
 
 // EntryOf is Entry.
-func (c *Container) EntryOf(ctx context.Context, k, row int) (Entry, error) {
+func (c *Container) EntryOf(ctx context.Context, k, row int) (store.Entry, error) {
 	if _, err := c.rowOf(ctx, k, row); err != nil {
-		return Entry{}, err
+		return store.Entry{}, err
 	}
 	e, err := c.Reader.Entry(ctx, k, row)
 	e.Padding, e.Level, e.Row = c.Form.Pads() && IsPadding(e.ID), k, row
@@ -439,10 +440,10 @@ func (c *Container) Verify(ctx context.Context, r *Report) error {
 	if err := c.deepen(ctx); err != nil {
 		return err
 	}
-	var kinds []Kind
+	var folders []bool
 	for k := range c.levels {
 		var err error
-		if kinds, err = c.verifyRows(ctx, k, kinds, r); err != nil {
+		if folders, err = c.verifyRows(ctx, k, folders, r); err != nil {
 			return err
 		}
 	}
@@ -452,7 +453,7 @@ func (c *Container) Verify(ctx context.Context, r *Report) error {
 // EachObject calls check for every row that has bytes, with the open object that they are in. It lists the missing
 // source files of an index in r, whose rows it leaves out. It is for readers: the container is locked.
 func (c *Container) EachObject(ctx context.Context, r *Report,
-	check func(ctx context.Context, e Entry, file source.Reader) error) error {
+	check func(ctx context.Context, e store.Entry, file source.Reader) error) error {
 	for k, level := range c.levels {
 		for row := range level.Table.Len() {
 			e, err := c.EntryOf(ctx, k, row)
@@ -463,7 +464,7 @@ func (c *Container) EachObject(ctx context.Context, r *Report,
 				continue
 			}
 			open := c.File
-			if e.Offset == Whole { // one of many files, which cannot all stay open
+			if e.Offset == store.Whole { // one of many files, which cannot all stay open
 				open = c.From.Opener.Open
 			}
 			file, err := open(ctx, e.URI)
@@ -475,7 +476,7 @@ func (c *Container) EachObject(ctx context.Context, r *Report,
 				return fault.WithFile(err, e.URI)
 			}
 			err = check(ctx, e, file)
-			if e.Offset == Whole {
+			if e.Offset == store.Whole {
 				err = errors.Join(err, fault.WithFile(file.Close(), e.URI))
 			}
 			if err != nil {
@@ -493,17 +494,17 @@ type sibling struct {
 }
 
 // verifyRows checks what holds for the rows of a level of every format: each has an id, a kind and a place, and a
-// folder as its parent, no sibling has its id, and all values of the table can be read. above are the kinds of the rows
-// of the level above. It returns the kinds of this level.
-func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Report) ([]Kind, error) {
+// folder as its parent, no sibling has its id, and all values of the table can be read. above says which rows of
+// the level above are folders. It returns the same of this level.
+func (c *Container) verifyRows(ctx context.Context, k int, above []bool, r *Report) ([]bool, error) {
 	level, err := c.Linked(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	r.Rows += int64(level.Table.Len())
-	kinds := make([]Kind, level.Table.Len())
-	seen := make(map[sibling]bool, len(kinds))
-	for row := range kinds {
+	folders := make([]bool, level.Table.Len())
+	seen := make(map[sibling]bool, len(folders))
+	for row := range folders {
 		entry, err := c.EntryOf(ctx, k, row)
 		if err == nil {
 			err = ctx.Err()
@@ -511,11 +512,11 @@ func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Repo
 		if err != nil {
 			return nil, err
 		}
-		kinds[row] = entry.Kind
+		folders[row] = entry.Folder
 		key := sibling{id: entry.ID}
 		if k > 0 {
 			key.parent = level.Parents[row]
-			if above[key.parent] == File {
+			if !above[key.parent] {
 				return nil, c.InRow(k, row, "its parent, row %d of level %d, is a FILE", key.parent, k-1)
 			}
 		}
@@ -526,12 +527,12 @@ func (c *Container) verifyRows(ctx context.Context, k int, above []Kind, r *Repo
 			return nil, c.InRow(k, row, "a sibling has the same %s %q", c.IDColumn, entry.ID)
 		}
 		seen[key] = true
-		if entry.Kind == File && c.Form.Older() { // the others count the bytes that they read
+		if !entry.Folder && c.Form.Older() { // the others count the bytes that they read
 			r.Files++
 			r.Bytes += entry.Size
 		}
 	}
-	return kinds, fault.WithFile(fault.WithPart(level.Table.Check(ctx), LevelName(k), 0), c.URI)
+	return folders, fault.WithFile(fault.WithPart(level.Table.Check(ctx), LevelName(k), 0), c.URI)
 }
 
 // InRow returns an error about a value in a row of a level.

@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 )
 
 // tree is a reader of two samples with two and one files. It counts how often a level is read.
@@ -35,8 +36,8 @@ func (r *tree) Level(_ context.Context, k int) (*Level, error) {
 
 func (r *tree) Parents(context.Context, int) ([]int32, error) { return []int32{1, 0, 1}, nil }
 
-func (r *tree) Entry(_ context.Context, k, row int) (Entry, error) {
-	return Entry{ID: ids[k][row], Kind: Kind(1 - k)}, nil
+func (r *tree) Entry(_ context.Context, k, row int) (store.Entry, error) {
+	return store.Entry{ID: ids[k][row], Folder: k == 0}, nil
 }
 
 func (r *tree) Verify(context.Context, *Report) error { return nil }
@@ -55,7 +56,7 @@ func TestContainer(t *testing.T) {
 	if kids, err := c.Children(ctx, 1, 0); err != nil || kids != nil {
 		t.Error(kids, err)
 	}
-	if e, err := c.Entry(ctx, 0, 1); err != nil || !e.Padding || e.Level != 0 || e.Row != 1 || e.Kind != Folder {
+	if e, err := c.Entry(ctx, 0, 1); err != nil || !e.Padding || e.Level != 0 || e.Row != 1 || !e.Folder {
 		t.Error(e, err)
 	}
 	if r.reads != [2]int{1, 1} || c.Levels() != 2 || c.Bytes() < 7 {

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 )
 
 // Names of columns of TACO 2 and 3.
@@ -161,7 +162,7 @@ func (p *Places) At(kind tables.Kind) []Want {
 }
 
 // Place sets where the bytes of a row are.
-func (c *Container) Place(p *Places, row int, e *Entry) error {
+func (c *Container) Place(p *Places, row int, e *store.Entry) error {
 	bad := func(format string, args ...any) error {
 		return c.InTable(p.Name, row, format, args...)
 	}

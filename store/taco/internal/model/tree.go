@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/chaski-eo/chaski/store"
 )
 
 // Tree is the tree that all samples of level 0 have, as taco:pit_schema declares it.
@@ -49,8 +51,8 @@ func SameFolders(a, b []TreeFolder) bool {
 	})
 }
 
-// Node tells of a row of a level its id, its kind, and its children in the next level.
-type Node func(level, row int) (id string, kind Kind, below []int32)
+// Node tells of a row of a level its id, whether it is a folder, and its children in the next level.
+type Node func(level, row int) (id string, folder bool, below []int32)
 
 // Sample returns the first row of level 0, which has n rows, that is not a placeholder, or the first of all.
 func (node Node) Sample(n int) int {
@@ -65,13 +67,13 @@ func (node Node) Sample(n int) int {
 // Apart says how the tree below row b of a level differs from that below row a, or "". The ids of samples differ, and
 // a placeholder stands for any file.
 func (node Node) Apart(level, a, b int) string {
-	first, kind, children := node(level, a)
+	first, folder, children := node(level, a)
 	id, other, below := node(level, b)
 	switch {
 	case level > 0 && !SameID(first, id):
 		return fmt.Sprintf("it has %q in place of %q", id, first)
-	case kind != other:
-		return fmt.Sprintf("%q is a %v in place of a %v", id, other, kind)
+	case folder != other:
+		return fmt.Sprintf("%q is a %s in place of a %s", id, store.EntryType(other), store.EntryType(folder))
 	case len(children) != len(below):
 		return fmt.Sprintf("%q has %d children in place of %d", id, len(below), len(children))
 	}
@@ -91,13 +93,13 @@ func (node Node) Tree(rows []int) *Tree {
 		return t
 	}
 	first := node.Sample(rows[0])
-	_, kind, _ := node(0, first)
-	t.Root.N, t.Root.Type = int64(rows[0]), kind.String()
+	_, folder, _ := node(0, first)
+	t.Root.N, t.Root.Type = int64(rows[0]), store.EntryType(folder)
 	// All folders at one place of the tree have the same children, so a level has the rows of the first folder as
 	// often as there are folders at the top.
 	times := 0
 	for row := range rows[0] {
-		if _, kind, _ := node(0, row); kind == Folder {
+		if _, folder, _ := node(0, row); folder {
 			times++
 		}
 	}
@@ -105,19 +107,19 @@ func (node Node) Tree(rows []int) *Tree {
 	for depth := 1; depth < len(rows); depth++ {
 		var next []int32
 		for _, row := range folders {
-			_, kind, below := node(depth-1, int(row))
-			if kind != Folder {
+			_, is, below := node(depth-1, int(row))
+			if !is {
 				continue
 			}
 			folder := TreeFolder{N: int64(times * len(below))}
 			for _, child := range below {
-				id, kind, _ := node(depth, int(child))
+				id, is, _ := node(depth, int(child))
 				// In place of a placeholder, what another sample has there.
 				for other := int(child); IsPadding(id) && other < rows[depth]; other += max(1, rows[depth]/times) {
 					id, _, _ = node(depth, other)
 				}
-				folder.Type, folder.ID = append(folder.Type, kind.String()), append(folder.ID, id)
-				if kind == Folder {
+				folder.Type, folder.ID = append(folder.Type, store.EntryType(is)), append(folder.ID, id)
+				if is {
 					next = append(next, child)
 				}
 			}

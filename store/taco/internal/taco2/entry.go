@@ -10,13 +10,14 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/zipdir"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
 // Entry implements model.Reader.
-func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
+func (c *reader) Entry(ctx context.Context, k, row int) (store.Entry, error) {
 	level := c.levels[k]
-	entry := model.Entry{ID: level.IDs.Str(row)}
+	entry := store.Entry{ID: level.IDs.Str(row)}
 	if level.IDs.Null(row) {
 		return entry, c.container.InRow(k, row, "id is null")
 	}
@@ -24,13 +25,9 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	if model.Climbs(entry.ID) {
 		return entry, c.container.InRow(k, row, "id %q could lead out of its folder", entry.ID)
 	}
-	switch t := level.types.Bytes(row); string(t) {
-	case "FILE":
-		entry.Kind = model.File
-	case "FOLDER":
-		entry.Kind = model.Folder
-	default:
-		return entry, c.container.InRow(k, row, "type %q is neither FILE nor FOLDER", t)
+	name := level.types.Bytes(row)
+	if entry.Folder = string(name) == store.EntryType(true); string(name) != entry.Type() {
+		return entry, c.container.InRow(k, row, "type %q is neither FILE nor FOLDER", name)
 	}
 	if c.container.Form != model.TacoFolder {
 		if err := c.settle(ctx, k); err != nil {
@@ -43,8 +40,8 @@ func (c *reader) Entry(ctx context.Context, k, row int) (model.Entry, error) {
 	if err != nil {
 		return entry, err
 	}
-	entry.URI, entry.Offset, entry.Size = source.Join(c.container.URI, "DATA/"+path), model.Whole, model.Whole
-	if entry.Kind == model.Folder {
+	entry.URI, entry.Offset, entry.Size = source.Join(c.container.URI, "DATA/"+path), store.Whole, store.Whole
+	if entry.Folder {
 		entry.URI = source.Join(entry.URI, MetaName)
 	}
 	return entry, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/zipdir"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/store/taco/internal/rules"
 )
@@ -87,15 +88,12 @@ func (c *reader) verifyLevel(ctx context.Context, k int) error {
 }
 
 // node tells of a row of a level that was linked.
-func (c *reader) node(k, row int) (string, model.Kind, []int32) {
-	level, kind := c.levels[k], model.File
-	if string(level.types.Bytes(row)) == model.Folder.String() {
-		kind = model.Folder
+func (c *reader) node(k, row int) (id string, folder bool, below []int32) {
+	level := c.levels[k]
+	if k+1 < len(c.levels) {
+		below = c.levels[k+1].Below(row)
 	}
-	if k+1 == len(c.levels) {
-		return level.IDs.Str(row), kind, nil
-	}
-	return level.IDs.Str(row), kind, c.levels[k+1].Below(row)
+	return level.IDs.Str(row), string(level.types.Bytes(row)) == store.EntryType(true), below
 }
 
 // verifyTrees checks that the samples of level 0 have the same tree. Placeholders match anything.
@@ -190,9 +188,9 @@ func isVerified(name []byte) bool {
 }
 
 // sample checks one sample, whose bytes r has.
-func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) error {
+func (v *verifier) sample(ctx context.Context, e store.Entry, r source.Reader) error {
 	place := span{Off: 0, Size: r.Size()}
-	if e.Offset != model.Whole {
+	if e.Offset != store.Whole {
 		place = span{Off: e.Offset, Size: e.Size}
 		if !place.In(0, r.Size()) {
 			return v.c.container.InRow(e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", place.Size,
@@ -202,7 +200,7 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 			return err
 		}
 	}
-	if e.Kind == model.Folder {
+	if e.Folder {
 		return v.children(ctx, e, r, place)
 	}
 	v.r.Files++
@@ -211,7 +209,7 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 }
 
 // header checks that the bytes of a sample lie in the ZIP entry with its name.
-func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s span) error {
+func (v *verifier) header(ctx context.Context, e store.Entry, r source.Reader, s span) error {
 	path, err := v.c.path(ctx, e.Level, e.Row)
 	l := v.c.levels[e.Level]
 	if l.Spans != nil && (l.Offsets.Int(e.Row) != s.Off || l.Sizes.Int(e.Row) != s.Size) {
@@ -221,7 +219,7 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 		return err
 	}
 	name := "DATA/" + path
-	if e.Kind == model.Folder {
+	if e.Folder {
 		name += "/" + MetaName
 	}
 	listed := uint32(0)
@@ -272,7 +270,7 @@ func (v *verifier) tables(ctx context.Context) error {
 }
 
 // children compares the table of a folder with the rows of the next level.
-func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader, s span) error {
+func (v *verifier) children(ctx context.Context, e store.Entry, r source.Reader, s span) error {
 	c := v.c
 	var rows []int32
 	if e.Level+1 < len(c.levels) {
@@ -378,8 +376,8 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		switch {
 		case ids.Null(i) || ids.Str(i) != entry.ID:
 			return bad("the id is %q, but %q in METADATA", ids.Str(i), entry.ID)
-		case types.Null(i) || types.Str(i) != entry.Kind.String():
-			return bad("the type is %q, but %v in METADATA", types.Str(i), entry.Kind)
+		case types.Null(i) || types.Str(i) != entry.Type():
+			return bad("the type is %q, but %s in METADATA", types.Str(i), entry.Type())
 		case offsets != nil && (offsets.Null(i) || sizes.Null(i)):
 			return bad("%s or %s is null", model.ColumnOffset, model.ColumnSize)
 		case offsets != nil && (offsets.Int(i) != entry.Offset || sizes.Int(i) != entry.Size):

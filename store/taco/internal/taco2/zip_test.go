@@ -413,7 +413,7 @@ func misplaced(t *testing.T, c *model.Container, m memory) (wrong int) {
 				t.Fatal(err)
 			}
 			name := "DATA/" + path
-			if e.Kind == model.Folder {
+			if e.Folder {
 				name += "/" + MetaName
 			}
 			b := m[e.URI]

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -154,7 +155,7 @@ func (c *reader) Level(ctx context.Context, depth int) (*model.Level, error) {
 			return name
 		}))
 		for i := range level.ids {
-			types = append(types, c.kind(level, i).String())
+			types = append(types, store.EntryType(c.folder(level, i)))
 		}
 	}
 	stored := tbls[0]
@@ -192,12 +193,10 @@ func (c *reader) apart(depth int) map[string]bool {
 	return apart
 }
 
-// kind returns what a row of a level below the samples is: the folders of the structure are folders.
-func (c *reader) kind(l *levelTable, row int) model.Kind {
-	if _, is := c.coll.structure.members[strings.TrimPrefix(l.folder+"/"+l.ids[row], "/")]; is {
-		return model.Folder
-	}
-	return model.File
+// folder reports whether a row of a level below the samples is a folder of the structure.
+func (c *reader) folder(l *levelTable, row int) bool {
+	_, is := c.coll.structure.members[strings.TrimPrefix(l.folder+"/"+l.ids[row], "/")]
+	return is
 }
 
 // Parents implements model.Reader.
@@ -212,17 +211,17 @@ func (c *reader) Parents(_ context.Context, depth int) ([]int32, error) {
 }
 
 // Entry implements model.Reader.
-func (c *reader) Entry(_ context.Context, depth, row int) (model.Entry, error) {
+func (c *reader) Entry(_ context.Context, depth, row int) (store.Entry, error) {
 	if depth == 0 {
-		e := model.Entry{ID: c.levels[0].names.Str(row), Kind: model.Folder}
+		e := store.Entry{ID: c.levels[0].names.Str(row), Folder: true}
 		if c.levels[0].names.Null(row) {
 			return e, c.inRow(c.levels[0], row, "id is null")
 		}
 		return e, nil
 	}
 	l, row := c.tableRow(depth, row)
-	e := model.Entry{ID: l.ids[row], Kind: c.kind(l, row)}
-	if e.Kind == model.Folder {
+	e := store.Entry{ID: l.ids[row], Folder: c.folder(l, row)}
+	if e.Folder {
 		return e, nil
 	}
 	err := c.place(l, row, &e)
@@ -237,14 +236,14 @@ func (c *reader) tableRow(depth, row int) (l *levelTable, rowThere int) {
 }
 
 // place sets where the bytes of a file are.
-func (c *reader) place(l *levelTable, i int, e *model.Entry) error {
+func (c *reader) place(l *levelTable, i int, e *store.Entry) error {
 	if c.container.Form == model.CozipFolder {
 		// The path becomes one of the file system, so a hostile table must not lead out of the directory.
 		p := l.paths.Str(i)
 		if model.Climbs(p) {
 			return c.inRow(l, i, "%s %q is not a path below DATA", model.ColumnRelative, p)
 		}
-		e.URI, e.Offset, e.Size = source.Join(c.container.URI, "DATA/"+p), model.Whole, model.Whole
+		e.URI, e.Offset, e.Size = source.Join(c.container.URI, "DATA/"+p), store.Whole, store.Whole
 		return nil
 	}
 	return c.container.Place(&l.Places, i, e)

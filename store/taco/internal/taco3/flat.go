@@ -5,6 +5,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -63,8 +64,8 @@ func (f *flatReader) Level(context.Context, int) (*model.Level, error) {
 }
 
 // Entry implements model.Reader.
-func (f *flatReader) Entry(_ context.Context, _, row int) (model.Entry, error) {
-	e := model.Entry{ID: f.names.Str(row)}
+func (f *flatReader) Entry(_ context.Context, _, row int) (store.Entry, error) {
+	e := store.Entry{ID: f.names.Str(row)}
 	if f.names.Null(row) {
 		return e, f.container.InTable(metadataName, row, "name is null")
 	}

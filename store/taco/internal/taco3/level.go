@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -131,7 +132,7 @@ func (c *reader) filePaths() (paths []string) {
 // sequence returns the sequence that a name means. A name is an entry of taco:structure, as it is or without the bounds
 // ("before/t*.tif"), or what stands in front of the number ("before/t"), if no file is called so. "image", the name of
 // a field that nobody named, means the only entry, too.
-func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, error) {
+func (c *reader) sequence(ctx context.Context, name string) (*store.Sequence, error) {
 	item := c.coll.structure.sequence(name)
 	if item == nil {
 		return nil, nil
@@ -148,7 +149,7 @@ func (c *reader) sequence(ctx context.Context, name string) (*model.Sequence, er
 	unbounded := *item
 	// Without the bound: files over it must be found.
 	unbounded.Most = math.MaxInt
-	sequence := &model.Sequence{Most: item.Most, Level: level.depth, Rows: c.rowsOf(level, &unbounded)}
+	sequence := &store.Sequence{Most: item.Most, Level: level.depth, Rows: c.rowsOf(level, &unbounded)}
 	for sample, rows := range sequence.Rows {
 		for k, row := range rows {
 			if k >= item.Most || unbounded.Number(level.ids[row]) != k {

@@ -220,7 +220,7 @@ func readAll(t *testing.T, size int64, c *model.Container) {
 			t.Fatalf("%d parents of %d rows", len(parents), tab.Len())
 		}
 		for row := range min(tab.Len(), 100) {
-			if e, err := c.Entry(t.Context(), k, row); kinded(err) && e.Kind == model.File &&
+			if e, err := c.Entry(t.Context(), k, row); kinded(err) && !e.Folder &&
 				(e.Offset < 0 || e.Size < 0 || e.Offset > size || e.Size > size-e.Offset) {
 				t.Fatalf("%s has %d bytes at %d of %d", e.ID, e.Size, e.Offset, size)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/zipdir"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -193,7 +194,7 @@ func (c *reader) verifyBelow(ctx context.Context, level *levelTable) error {
 				above.paths.Str(p))
 		case level.Sources != nil && (level.Sources.Null(i) || level.Sources.Str(i) != above.Sources.Str(p)):
 			return c.inRow(level, i, "%s is another than its parent's", model.ColumnSource)
-		case placed && c.kind(level, i) == model.Folder:
+		case placed && c.folder(level, i):
 			return c.inRow(level, i, "a folder has %s or %s", model.ColumnOffset, model.ColumnSize)
 		}
 	}
@@ -235,7 +236,7 @@ func (c *reader) verifyChildren(l *levelTable, p int, rows []int32) error {
 // verifyFiles checks that DATA of a directory has the files of the rows, and no others.
 func (c *reader) verifyFiles(ctx context.Context, r *model.Report) error {
 	named := map[string]bool{}
-	err := c.container.EachObject(ctx, r, func(_ context.Context, e model.Entry, file source.Reader) error {
+	err := c.container.EachObject(ctx, r, func(_ context.Context, e store.Entry, file source.Reader) error {
 		if file.Size() == 0 {
 			return fault.WithFile(corrupt("file", "has no bytes"), e.URI)
 		}
@@ -321,7 +322,7 @@ func (c *reader) verifyArchive(ctx context.Context, r source.Reader, from string
 	rows := map[string]span{} // places by the name of the entry
 	for _, level := range c.levels[1:] {
 		for i := range level.tbl.Len() {
-			if c.kind(level, i) == model.File && (from == "" || level.Sources.Str(i) == from) {
+			if !c.folder(level, i) && (from == "" || level.Sources.Str(i) == from) {
 				rows["DATA/"+level.paths.Str(i)] = span{Off: level.Offsets.Int(i), Size: level.Sizes.Int(i)}
 			}
 		}

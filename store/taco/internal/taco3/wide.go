@@ -7,7 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/num"
-	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store"
 )
 
 // wideTable makes the table with a row for each sample, as taco-eo's reader shows it.
@@ -68,8 +68,8 @@ func (w *wideTable) item(it *Item) {
 		// The path of the last row is kept, because most rows lie in one object.
 		uri, path := "", ""
 		for row := range places {
-			entry := model.Entry{ID: level.ids[row], Level: level.depth, Row: level.base + row}
-			if w.c.kind(level, row) == model.Folder {
+			entry := store.Entry{ID: level.ids[row], Level: level.depth, Row: level.base + row}
+			if w.c.folder(level, row) {
 				continue
 			}
 			if err := w.c.place(level, row, &entry); err != nil {
@@ -78,7 +78,7 @@ func (w *wideTable) item(it *Item) {
 			if entry.URI != uri {
 				uri, path = entry.URI, w.path(entry.URI)
 			}
-			places[row] = model.Subfile(entry, path)
+			places[row] = entry.Subfile(path)
 		}
 		return tables.NewStrings(places, nil), nil
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -62,7 +63,7 @@ func Open(ctx context.Context, c *model.Container) (err error) {
 }
 
 // entry returns the sample in a row of a table, whose bytes are at place(row). part names the table in errors.
-func (f *file) entry(t *sampleTable, row int, place func(row int) (span, error), part string) (model.Entry, error) {
+func (f *file) entry(t *sampleTable, row int, place func(row int) (span, error), part string) (store.Entry, error) {
 	entry, err := t.entry(row)
 	var s span
 	if err == nil {

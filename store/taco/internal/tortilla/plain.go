@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/internal/each"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -214,7 +215,7 @@ func (c *plain) Parents(_ context.Context, level int) ([]int32, error) {
 }
 
 // Entry implements model.Reader.
-func (c *plain) Entry(_ context.Context, level, row int) (model.Entry, error) {
+func (c *plain) Entry(_ context.Context, level, row int) (store.Entry, error) {
 	blobs := c.levels[level]
 	blob := blobs[sort.Search(len(blobs), func(i int) bool { return blobs[i].first > row })-1]
 	return c.entry(blob.sampleTable, row-blob.first, blob.span, blob.part)

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -92,16 +93,14 @@ func (t *sampleTable) span(i int, base, lo, hi int64) (span, error) {
 }
 
 // entry returns id and kind of a row.
-func (t *sampleTable) entry(i int) (e model.Entry, err error) {
+func (t *sampleTable) entry(i int) (e store.Entry, err error) {
 	switch {
 	case t.ids.Null(i) || len(t.ids.Bytes(i)) == 0:
 		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), "%s is null or empty", ColID)
 	case t.formats.Null(i):
 		return e, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), "%s is null", ColFormat)
 	}
-	if e.ID = t.ids.Str(i); t.folder(i) {
-		e.Kind = model.Folder
-	}
+	e.ID, e.Folder = t.ids.Str(i), t.folder(i)
 	return e, nil
 }
 

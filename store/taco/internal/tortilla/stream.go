@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
@@ -23,7 +24,7 @@ type stream struct {
 	chain  []span // the places of the tables, the table of the chunks last
 
 	index map[[2]string][]int32 // the chunks by root and id
-	owned map[string][]model.Entry
+	owned map[string][]store.Entry
 }
 
 // maxTables limits the chain: one table for each level, and one for the chunks.
@@ -126,7 +127,7 @@ func (c *stream) sampleChunks() (rows []int) {
 }
 
 // Entry implements model.Reader.
-func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
+func (c *stream) Entry(_ context.Context, level, row int) (store.Entry, error) {
 	rows := c.levels[level]
 	spanOf := func(i int) (span, error) { return c.span(rows, i) }
 	return c.entry(rows, row, spanOf, model.LevelName(level))
@@ -237,25 +238,25 @@ func (c *stream) encloses(up *sampleTable, p int, t *sampleTable, i int) bool {
 }
 
 // chunkOf implements model.Chunks.
-func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (model.Entry, error) {
+func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (store.Entry, error) {
 	unlock, err := c.container.Lock(ctx)
 	if err != nil {
-		return model.Entry{}, err
+		return store.Entry{}, err
 	}
 	defer unlock()
 	entry, err := c.container.EntryOf(ctx, level, row)
 	if err != nil {
-		return model.Entry{}, err
+		return store.Entry{}, err
 	}
 	roots, err := c.rootsOf(ctx, level, row)
 	if err != nil {
-		return model.Entry{}, c.fail(err)
+		return store.Entry{}, c.fail(err)
 	}
 	id := entry.ID + "::" + name
 	for _, root := range roots {
 		rows, err := c.find(ctx, root, id)
 		if err != nil {
-			return model.Entry{}, c.fail(err)
+			return store.Entry{}, c.fail(err)
 		}
 		for _, i := range rows {
 			if s, err := c.span(c.chunks, int(i)); err == nil && s.In(entry.Offset, entry.Offset+entry.Size) {
@@ -264,23 +265,23 @@ func (c *stream) chunkOf(ctx context.Context, level, row int, name string) (mode
 			}
 		}
 		if len(rows) > 0 {
-			return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk "+id,
+			return store.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk "+id,
 				"its bytes are outside those of its sample"))
 		}
 	}
-	return model.Entry{}, c.fail(fault.New(fault.NotFound, "chunk "+id, "does not exist"))
+	return store.Entry{}, c.fail(fault.New(fault.NotFound, "chunk "+id, "does not exist"))
 }
 
 // chunk returns the entry of a row of the table of chunks. Its id is the id of its sample, "::" and a number.
-func (c *stream) chunk(row int, sample model.Entry, s span) (model.Entry, error) {
+func (c *stream) chunk(row int, sample store.Entry, s span) (store.Entry, error) {
 	id := c.chunks.ids.Str(row)
 	_, name, _ := model.CutLast(id, "::")
 	number, err := strconv.ParseUint(name, 10, 31)
 	if err != nil {
-		return model.Entry{}, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row),
+		return store.Entry{}, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row),
 			"%s %q is not ID::N with the id of a sample", ColID, id)
 	}
-	return model.Entry{ID: id, URI: c.container.URI, Object: c.container.Object, Offset: s.Off, Size: s.Size,
+	return store.Entry{ID: id, URI: c.container.URI, Object: c.container.Object, Offset: s.Off, Size: s.Size,
 		Level: len(c.levels), Row: row, Of: &sample, Number: int(number)}, nil
 }
 
@@ -298,7 +299,7 @@ func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) 
 }
 
 // namedChunk implements model.Chunks.
-func (c *stream) namedChunk(ctx context.Context, root, id string) (chunk model.Entry, err error) {
+func (c *stream) namedChunk(ctx context.Context, root, id string) (chunk store.Entry, err error) {
 	unlock, err := c.container.Lock(ctx)
 	if err != nil {
 		return chunk, err
@@ -329,24 +330,24 @@ func (c *stream) find(ctx context.Context, root, id string) ([]int32, error) {
 }
 
 // owners returns the samples with bytes by their ids, in the order of their offsets.
-func (c *stream) owners(ctx context.Context) (map[string][]model.Entry, error) {
+func (c *stream) owners(ctx context.Context) (map[string][]store.Entry, error) {
 	if c.owned != nil {
 		return c.owned, nil
 	}
-	owned := map[string][]model.Entry{}
+	owned := map[string][]store.Entry{}
 	for k, t := range c.levels {
 		for i := range t.len() {
 			entry, err := c.container.EntryOf(ctx, k, i)
 			if err != nil {
 				return nil, err
 			}
-			if entry.Kind == model.File {
+			if !entry.Folder {
 				owned[entry.ID] = append(owned[entry.ID], entry)
 			}
 		}
 	}
 	for _, samples := range owned {
-		slices.SortStableFunc(samples, func(a, b model.Entry) int { return cmp.Compare(a.Offset, b.Offset) })
+		slices.SortStableFunc(samples, func(a, b store.Entry) int { return cmp.Compare(a.Offset, b.Offset) })
 	}
 	c.owned = owned
 	return owned, nil
@@ -354,9 +355,9 @@ func (c *stream) owners(ctx context.Context) (map[string][]model.Entry, error) {
 
 // ownedChunk returns the chunk in a row, with its sample: the one that the row names and whose bytes enclose the
 // chunk's. Several samples of an id may be below one of level 0.
-func (c *stream) ownedChunk(ctx context.Context, row int) (chunk model.Entry, err error) {
+func (c *stream) ownedChunk(ctx context.Context, row int) (chunk store.Entry, err error) {
 	rows := c.chunks
-	bad := func(format string, args ...any) (model.Entry, error) {
+	bad := func(format string, args ...any) (store.Entry, error) {
 		return chunk, fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), format, args...)
 	}
 	if rows.ids.Null(row) || rows.roots.Null(row) {

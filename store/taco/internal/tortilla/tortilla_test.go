@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store"
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 	"github.com/chaski-eo/chaski/tools/testkit/race"
@@ -97,7 +98,7 @@ func paths(ctx context.Context, c *model.Container) (list []string, err error) {
 				return err
 			}
 			path := above + e.ID
-			if e.Kind == model.File {
+			if !e.Folder {
 				list = append(list, fmt.Sprintf("%s %d+%d", path, e.Offset, e.Size))
 				continue
 			}
@@ -408,7 +409,7 @@ func walk(t testing.TB, b []byte) error {
 	if err != nil {
 		return err
 	}
-	check := func(e model.Entry) {
+	check := func(e store.Entry) {
 		if !(span{Off: e.Offset, Size: e.Size}).In(HeaderSize, int64(len(b))) {
 			t.Errorf("%q: %d bytes at %d of %d", e.ID, e.Size, e.Offset, len(b))
 		}
