@@ -25,9 +25,7 @@ func (r *Reader) openArray(a chunk.BlockArray) chunk.BlockReader {
 func (r *Reader) source(ctx context.Context, a catalog.Asset, bands []int, box chunk.Box) ([]byte, []byte, error) {
 	if r.below == nil {
 		r.below = idleReaders.Get().(*Reader)
-		r.below.opener, r.below.maxChunk, r.below.large = r.opener, r.maxChunk, r.large
-		r.below.decoders, r.below.waits, r.below.disk = r.decoders, r.waits, r.disk
-		r.below.recoded = r.recoded
+		r.below.environment = r.environment
 		r.below.SetClock(r.Clock)
 	}
 	r.below.Client = r.Client

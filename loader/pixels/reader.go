@@ -17,49 +17,54 @@ import (
 // Reader reads windows of assets for one worker. It keeps its buffers between calls, so it is not
 // safe for concurrent use.
 type Reader struct {
-	opener       source.Opener
-	maxChunk     int
-	large        *resources.LargeChunks
-	Decoder      *chunk.Decoder
-	Clock        *resources.Clock // nil: time is not measured
-	plan         plan
-	indexes      freshness
-	decoders     *resources.Decoders
-	Client       any  // for whom the reader decodes
-	waits        bool // for the bytes of remote files: it is one of the decoders only while it decodes
-	disk         source.DiskCache
-	Stored       []byte        // the bytes of one run, as stored in the file
-	Samples      []byte        // one decoded chunk, or a piece of one
-	parts        *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
-	Resample     Resampler
-	colours      []byte     // the bands of a window of colours, and their validity
-	probe        []byte     // see Probe
-	Share        Shared     // where decoded chunks of the current asset are shared
-	views        *TileCache // chunks that several views of a sample need; nil before the first ones
-	arrays       lastArrays[chunk.BlockReader]
-	Strict       bool               // chunks of arrays whose files do not exist are errors
-	kept         keptFile           // of an array
-	fetched      [][]byte           // the runs of arrays that were read last
-	decodes      chunk.Array        // the array whose chunks were decoded last
-	arrayDecoder chunk.ArrayDecoder // of decodes
-	recoded      *Recoded           // nil: chunks are decoded from files each time
-	version      uint64             // of the local file that is read: another one after it was rewritten; else 0
-	object       uint64             // the file that is read, for recoded; 0: its version is not known
-	frames       chunk.Index        // of the chunks of the current index that recoded has
-	below        *Reader            // of the sources of virtual rasters; nil before the first one
+	environment
+	version  fileVersion
+	last     lastArray
+	Decoder  *chunk.Decoder
+	plan     plan
+	indexes  freshness
+	Stored   []byte        // the bytes of one run, as stored in the file
+	Samples  []byte        // one decoded chunk, or a piece of one
+	parts    *bufio.Reader // of the stored bytes of a chunk that is decoded in pieces
+	Resample Resampler
+	colours  []byte     // the bands of a window of colours, and their validity
+	probe    []byte     // see Probe
+	Share    Shared     // where decoded chunks of the current asset are shared
+	views    *TileCache // chunks that several views of a sample need; nil before the first ones
+	arrays   lastArrays[chunk.BlockReader]
+	Strict   bool        // chunks of arrays whose files do not exist are errors
+	frames   chunk.Index // of the chunks of the current index that recoded has
+	below    *Reader     // of the sources of virtual rasters; nil before the first one
+}
+
+// environment is what a reader has of its engine: where bytes come from, its turns to decode, and its caches.
+type environment struct {
+	opener   source.Opener
+	maxChunk int
+	large    *resources.LargeChunks
+	decoders *resources.Decoders
+	Client   any              // for whom the reader decodes
+	Clock    *resources.Clock // nil: time is not measured
+	waits    bool             // for the bytes of remote files: it is one of the decoders only while it decodes
+	disk     source.DiskCache
+	recoded  *Recoded // nil: chunks are decoded from files each time
+}
+
+// fileVersion is the version of the file that is read.
+type fileVersion struct {
+	local  uint64 // of a local file: another one after it was rewritten; else 0
+	object uint64 // the file and its version, for recoded; 0: the version is not known
 }
 
 // NewReader returns a reader for one worker of an engine with these options.
 func NewReader(o resources.Options) *Reader {
-	reader := &Reader{Decoder: chunk.NewDecoder(nil)}
-	reader.set(o)
-	return reader
+	return &Reader{Decoder: chunk.NewDecoder(nil), environment: environmentOf(o)}
 }
 
-// set sets the reader to some options.
-func (r *Reader) set(o resources.Options) {
-	r.opener, r.maxChunk, r.large = o.Opener, o.MaxChunkBytes, o.Large()
-	r.decoders, r.waits, r.disk = o.Decoders, o.Waits(), o.Disk
+// environmentOf returns what a reader has of an engine with these options.
+func environmentOf(o resources.Options) environment {
+	return environment{opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.Large(), decoders: o.Decoders,
+		waits: o.Waits(), disk: o.Disk}
 }
 
 // SetRecoded sets the cache of chunks that decode fast. nil has none.
@@ -83,24 +88,22 @@ var idleReaders = sync.Pool{New: func() any { return &Reader{Decoder: chunk.NewD
 // with GiveBack.
 func BorrowReader(o resources.Options) *Reader {
 	reader := idleReaders.Get().(*Reader)
-	reader.set(o)
+	reader.environment = environmentOf(o)
 	return reader
 }
 
 // GiveBack returns a borrowed reader. The caller must not use it afterwards.
 func (r *Reader) GiveBack() {
-	r.recoded, r.object, r.version, r.frames = nil, 0, 0, chunk.Index{}
 	// Only buffers and decoder tables stay. An opener, cache or array that an idle reader held would
 	// live on after its engine, and the next borrower would trust files that it never checked.
 	r.Close()
-	r.decodes, r.arrayDecoder = nil, nil
 	if r.below != nil {
 		r.below.GiveBack()
 		r.below = nil
 	}
-	r.opener, r.large, r.disk, r.indexes, r.Share, r.arrays = nil, nil, nil, freshness{}, Shared{}, nil
-	r.decoders, r.Client = nil, nil
-	r.Clock, r.Decoder.Decompressed = nil, nil
+	r.environment, r.version, r.last = environment{}, fileVersion{}, lastArray{runs: r.last.runs}
+	r.indexes, r.Share, r.arrays, r.frames = freshness{}, Shared{}, nil, chunk.Index{}
+	r.Decoder.Decompressed = nil
 	idleReaders.Put(r)
 }
 
@@ -147,7 +150,7 @@ func (r *Reader) pass(ctx context.Context, file source.Reader, p *pass) (err err
 
 // open opens the file of an asset and checks that it is still the file that the index describes.
 func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, error) {
-	if r.object, r.version = 0, 0; a.Bytes != nil {
+	if r.version = (fileVersion{}); a.Bytes != nil {
 		return a.Reader(), nil
 	}
 	file, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
@@ -158,8 +161,8 @@ func (r *Reader) open(ctx context.Context, a *catalog.Asset) (source.Reader, err
 		_ = file.Close() // nothing was written, so a failure to close loses nothing
 		return nil, err
 	}
-	if r.version = versionOf(file); r.recoded != nil {
-		r.object = objectOf(a, file, r.version)
+	if r.version.local = versionOf(file); r.recoded != nil {
+		r.version.object = objectOf(a, file, r.version.local)
 	}
 	return file, nil
 }
@@ -220,7 +223,7 @@ const ReaderBytes = 64 << 10
 // HeldBytes returns about how many bytes of memory the reader keeps for its next window. For readers of arrays, virtual
 // rasters and pieces it is just a large number.
 func (r *Reader) HeldBytes() int64 {
-	if len(r.arrays) > 0 || r.decodes != nil || r.below != nil || r.parts != nil {
+	if len(r.arrays) > 0 || r.last.array != nil || r.below != nil || r.parts != nil {
 		return MaxRun
 	}
 	resampled := 4 * (cap(r.Resample.In) + cap(r.Resample.Out)) // with the validity, and scenes of a mosaic

@@ -64,17 +64,21 @@ type Recoded struct {
 	disk     source.DiskCache    // where chunks go that memory has no room for; nil: nowhere
 	decoders *resources.Decoders // of the workers
 	share    float64             // of their time that encoding may take
-	ctx      context.Context     // over once it is closed
-	close    context.CancelFunc
+	workers  sync.WaitGroup      // that encode
+	recodingQueue
+}
 
-	work    sync.Mutex // guards what follows, and is never held together with mu
+// recodingQueue is the chunks that wait to be encoded.
+type recodingQueue struct {
+	ctx     context.Context // over once it is closed
+	close   context.CancelFunc
+	work    sync.Mutex // guards what follows, and is never held together with Recoded.mu
 	change  *sync.Cond // of waiting and pending
 	waiting []recoding
 	bytes   int64                   // of waiting
 	spare   [][]byte                // buffers of chunks that are done
 	spared  int                     // bytes of spare
 	pending map[recodedKey]struct{} // of waiting, and of those that are encoded now
-	done    sync.WaitGroup
 }
 
 // RecodedCounts say what a Recoded did.
@@ -128,12 +132,12 @@ func NewRecoded(most int64, o *resources.Options) *Recoded {
 	}
 	r := &Recoded{most: most, reserve: procs.Memory() / keptReserve, available: procs.Available,
 		budget: o.Budget, chunks: map[recodedKey]recodedChunk{}, disk: o.Disk, decoders: o.Decoders,
-		share: o.RecodeShare, pending: map[recodedKey]struct{}{}}
+		share: o.RecodeShare, recodingQueue: recodingQueue{pending: map[recodedKey]struct{}{}}}
 	r.ctx, r.close = context.WithCancel(context.Background())
 	r.change = sync.NewCond(&r.work)
 	r.leave = o.Budget.Join(r)
 	for range o.Workers {
-		r.done.Go(r.encodeAll)
+		r.workers.Go(r.encodeAll)
 	}
 	return r
 }
@@ -148,7 +152,7 @@ func (r *Recoded) Close() {
 	r.waiting = nil
 	r.change.Broadcast()
 	r.work.Unlock()
-	r.done.Wait()
+	r.workers.Wait()
 	r.leave()
 	r.free(0)
 }
@@ -186,11 +190,11 @@ func (r *Recoded) Counts() RecodedCounts {
 }
 
 // Settle waits until all chunks that wait are encoded, for tests and measurements.
-func (r *Recoded) Settle() {
-	r.work.Lock()
-	defer r.work.Unlock()
-	for len(r.pending) > 0 && r.ctx.Err() == nil {
-		r.change.Wait()
+func (q *recodingQueue) Settle() {
+	q.work.Lock()
+	defer q.work.Unlock()
+	for len(q.pending) > 0 && q.ctx.Err() == nil {
+		q.change.Wait()
 	}
 }
 
@@ -328,48 +332,48 @@ func (r *Recoded) release(found recodedChunk, used bool) {
 }
 
 // offer lets an encoder have a chunk, unless many wait. It copies the content.
-func (r *Recoded) offer(c recoding) {
-	buffer, ok := r.admit(&c)
+func (q *recodingQueue) offer(c recoding) {
+	buffer, ok := q.admit(&c)
 	if !ok {
 		return
 	}
 	c.content = append(buffer, c.content...)
-	r.work.Lock()
-	defer r.work.Unlock()
-	r.waiting = append(r.waiting, c)
-	r.change.Broadcast() // a Signal could wake Settle alone
+	q.work.Lock()
+	defer q.work.Unlock()
+	q.waiting = append(q.waiting, c)
+	q.change.Broadcast() // a Signal could wake Settle alone
 }
 
 // admit reports whether a chunk may wait. Then it counts it, and returns an empty buffer for its content, which may be
 // nil.
-func (r *Recoded) admit(c *recoding) (buffer []byte, ok bool) {
+func (q *recodingQueue) admit(c *recoding) (buffer []byte, ok bool) {
 	n := int64(len(c.content))
-	r.work.Lock()
-	defer r.work.Unlock()
-	if _, waits := r.pending[c.key]; waits || r.ctx.Err() != nil || r.bytes+n > recodedAhead {
+	q.work.Lock()
+	defer q.work.Unlock()
+	if _, waits := q.pending[c.key]; waits || q.ctx.Err() != nil || q.bytes+n > recodedAhead {
 		return nil, false
 	}
-	r.pending[c.key] = struct{}{}
-	r.bytes += n
-	if last := len(r.spare) - 1; last >= 0 {
-		buffer, r.spare = r.spare[last], r.spare[:last]
-		r.spared -= cap(buffer)
+	q.pending[c.key] = struct{}{}
+	q.bytes += n
+	if last := len(q.spare) - 1; last >= 0 {
+		buffer, q.spare = q.spare[last], q.spare[:last]
+		q.spared -= cap(buffer)
 	}
 	return buffer[:0], true
 }
 
-// next returns the next chunk to encode. ok is false once r is closed.
-func (r *Recoded) next() (c recoding, ok bool) {
-	r.work.Lock()
-	defer r.work.Unlock()
-	for len(r.waiting) == 0 && r.ctx.Err() == nil {
-		r.change.Wait()
+// next returns the next chunk to encode. ok is false once the queue is closed.
+func (q *recodingQueue) next() (c recoding, ok bool) {
+	q.work.Lock()
+	defer q.work.Unlock()
+	for len(q.waiting) == 0 && q.ctx.Err() == nil {
+		q.change.Wait()
 	}
-	if r.ctx.Err() != nil {
+	if q.ctx.Err() != nil {
 		return c, false
 	}
-	c = r.waiting[0]
-	r.waiting = slices.Delete(r.waiting, 0, 1)
+	c = q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
 	return c, true
 }
 
@@ -403,16 +407,16 @@ func (r *Recoded) encodeAll() {
 }
 
 // finish ends the work on a chunk.
-func (r *Recoded) finish(c *recoding) {
-	r.work.Lock()
-	defer r.work.Unlock()
-	r.bytes -= int64(len(c.content))
-	if r.spared+cap(c.content) <= recodedSpare {
-		r.spare = append(r.spare, c.content)
-		r.spared += cap(c.content)
+func (q *recodingQueue) finish(c *recoding) {
+	q.work.Lock()
+	defer q.work.Unlock()
+	q.bytes -= int64(len(c.content))
+	if q.spared+cap(c.content) <= recodedSpare {
+		q.spare = append(q.spare, c.content)
+		q.spared += cap(c.content)
 	}
-	delete(r.pending, c.key)
-	r.change.Broadcast()
+	delete(q.pending, c.key)
+	q.change.Broadcast()
 }
 
 // encode appends the frame of a chunk to dst. It appends nothing if the chunk is damaged, which the readers of its

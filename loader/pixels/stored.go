@@ -49,7 +49,7 @@ func (w *walk) decodeStored(ctx context.Context, wants []neededChunk) error {
 	gap := int64(0)
 	for k := range wants {
 		if at := &wants[k].stored.at; !at.Absent && at.Inline == nil && !at.Object {
-			file, err := w.fileOf(ctx, at)
+			file, err := w.last.open(ctx, w.opener, at)
 			if err != nil {
 				return err
 			}
@@ -105,15 +105,15 @@ func (w *walk) fetchStored(ctx context.Context, list []storedRun) error {
 	}
 	w.Clock.Lap(resources.StageOther)
 	defer w.Clock.Lap(resources.StageRead)
-	for len(w.fetched) < len(list) {
-		w.fetched = append(w.fetched, nil)
+	for len(w.last.runs) < len(list) {
+		w.last.runs = append(w.last.runs, nil)
 	}
 	if run := &list[0]; len(list) == 1 && !run.at.Object {
-		file, err := w.fileOf(ctx, &run.at)
+		file, err := w.last.open(ctx, w.opener, &run.at)
 		if err != nil {
 			return err
 		}
-		return w.readStored(ctx, file, run, &w.fetched[0])
+		return w.readStored(ctx, file, run, &w.last.runs[0])
 	}
 	reader, array := w.Reader, w.x.Grid.Array // so that the walk stays off the heap
 	return each.Of(ctx, int64(len(list)), len(list), func(ctx context.Context, i int64) error {
@@ -129,7 +129,7 @@ func (w *walk) fetchStored(ctx context.Context, list []storedRun) error {
 			return fault.WithFile(err, at.URI)
 		}
 		defer file.Close()
-		return reader.readStored(ctx, file, &list[i], &reader.fetched[i])
+		return reader.readStored(ctx, file, &list[i], &reader.last.runs[i])
 	})
 }
 
@@ -153,33 +153,39 @@ func (r *Reader) readStored(ctx context.Context, file source.Reader, run *stored
 	return fault.WithFile(err, run.at.URI)
 }
 
-// fileOf opens the file of an array, which stays open until another one is.
-func (r *Reader) fileOf(ctx context.Context, at *chunk.Stored) (source.Reader, error) {
-	if r.kept.file != nil && r.kept.uri == at.URI {
-		return r.kept.file, nil
+// lastArray is what a reader keeps of the array that it read last.
+type lastArray struct {
+	uri     string // of file
+	file    source.Reader
+	runs    [][]byte // that were read last
+	array   chunk.Array
+	decoder chunk.ArrayDecoder // of array
+}
+
+// open opens a file of an array, which stays open until another one is.
+func (l *lastArray) open(ctx context.Context, o source.Opener, at *chunk.Stored) (source.Reader, error) {
+	if l.file != nil && l.uri == at.URI {
+		return l.file, nil
 	}
-	file, err := source.OpenKnown(ctx, r.opener, at.URI, source.Known{Size: at.Size, ETag: at.ETag})
+	file, err := source.OpenKnown(ctx, o, at.URI, source.Known{Size: at.Size, ETag: at.ETag})
 	if err != nil {
 		return nil, fault.WithFile(err, at.URI)
 	}
-	r.Close()
-	r.kept.uri, r.kept.file = at.URI, file
+	l.close()
+	l.uri, l.file = at.URI, file
 	return file, nil
 }
 
-// keptFile is the file of an array that was read last.
-type keptFile struct {
-	uri  string
-	file source.Reader
+// close closes the file.
+func (l *lastArray) close() {
+	if l.file != nil {
+		_ = l.file.Close() // it was only read
+	}
+	l.uri, l.file = "", nil
 }
 
 // Close closes the file that the reader keeps open. The reader may be used again.
-func (r *Reader) Close() {
-	if r.kept.file != nil {
-		_ = r.kept.file.Close() // it was only read
-	}
-	r.kept = keptFile{}
-}
+func (r *Reader) Close() { r.last.close() }
 
 // decodeRuns decodes the chunks of runs.
 func (w *walk) decodeRuns(ctx context.Context, wants []neededChunk, list []storedRun) error {
@@ -211,11 +217,11 @@ func (w *walk) storedChunk(ctx context.Context, stored []byte, list []neededChun
 		return fault.WithFile(fault.New(fault.NotFound, "chunk", "its file does not exist, and strict takes no fill "+
 			"value for it"), at.URI)
 	}
-	if w.decodes != array {
-		w.decodes, w.arrayDecoder = array, array.Decoder(w.arrayDecoder)
+	if last := &w.last; last.array != array {
+		last.array, last.decoder = array, array.Decoder(last.decoder)
 	}
 	samples := w.storedMemory(first)
-	decoded, err := w.arrayDecoder.Decode(samples, stored, &first.stored.at, first.stored.of)
+	decoded, err := w.last.decoder.Decode(samples, stored, &first.stored.at, first.stored.of)
 	w.Clock.Lap(resources.StageDecode)
 	if err != nil {
 		return array.Fault(err, first.stored.of, &first.stored.at)

@@ -65,7 +65,7 @@ func (r *Reader) chunks(ctx context.Context, f source.Reader, p *pass) error {
 // decodeAll puts the chunks of the plan into the sink: first those that this reader decodes, then those that others
 // decode. In the other order two readers could each wait for a chunk of the other, forever.
 func (w *walk) decodeAll(ctx context.Context, tiles *TileCache) error {
-	w.divide(&w.Share, tiles, w.version)
+	w.divide(&w.Share, tiles, w.version.local)
 	defer w.putBack(tiles)
 	if err := w.decode(ctx, w.own); err != nil {
 		return err
@@ -327,7 +327,7 @@ func (w *walk) allowed(run runs.Run) error {
 
 // recodes reports whether chunks of the walk are kept encoded.
 func (w *walk) recodes() bool {
-	return w.recoded != nil && w.object != 0 && slices.Contains(slowToDecode, w.x.Codec)
+	return w.recoded != nil && w.version.object != 0 && slices.Contains(slowToDecode, w.x.Codec)
 }
 
 // recall puts the chunks of wants into the sink that are kept encoded. It puts them first in wants, and returns the
@@ -337,7 +337,7 @@ func (w *walk) recall(ctx context.Context, wants []neededChunk) (rest []neededCh
 	object, lasting := w.onDisk()
 	count := 0
 	for i := range wants {
-		key := keyOf(w.object, w.x, wants[i].i)
+		key := keyOf(w.version.object, w.x, wants[i].i)
 		found := w.recoded.find(key)
 		if found.in == nil {
 			w.Clock.Lap(resources.StageOther)
@@ -368,7 +368,7 @@ func (w *walk) recall(ctx context.Context, wants []neededChunk) (rest []neededCh
 // what is made of the file: of a remote one only with the rights by which that is read.
 func (w *walk) onDisk() (object any, lasting bool) {
 	object, _ = source.Place(w.file)
-	return object, object != nil || w.version != 0
+	return object, object != nil || w.version.local != 0
 }
 
 // fromFrame decodes a chunk from its frame. It reports false if that fails: memory does not keep everything for ever.
@@ -437,7 +437,7 @@ func (w *walk) remember(stored []byte, c *neededChunk, samples []byte, pixels in
 	if !w.recodes() || len(stored) == 0 || w.x.DecodedBytes(c.i) < keptTile || resources.IsLarge(w.x) {
 		return
 	}
-	key := keyOf(w.object, w.x, c.i)
+	key := keyOf(w.version.object, w.x, c.i)
 	if !w.recoded.misses(key) {
 		return
 	}
