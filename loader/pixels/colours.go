@@ -92,7 +92,7 @@ func (r *Raster) ColourBytes() int64 {
 
 // PlanPlanes returns the plan of one row of some bands, of each step of time, as planes of a height and width.
 func PlanPlanes(p *PickedBands, height, width int) (*einops.Plan, error) {
-	whole := &Raster{H: height, W: width, TimeAxis: p.TimeSteps > 0}
+	whole := &Raster{H: height, W: width, axes: axes{TimeAxis: p.TimeSteps > 0}}
 	whole.Picked, whole.TimeSteps = p.Picked, p.TimeSteps
 	if whole.TimeAxis {
 		return seriesOfPlanes.Plan(whole.Axes(1), nil)

@@ -26,23 +26,21 @@ import (
 // concurrent use once the run has begun.
 type Raster struct {
 	spec.Field
-	TableColumn   int         // the column of the table that names the assets
-	Native        chunk.DType // of the assets
-	To            chunk.DType // of the tensor
-	PickedBands               // of every asset; with bands picked by name, of the first asset
-	bandList      []int       // the bands of each step
-	timeList      []int       // the steps of time; nil for assets without time
-	allBands      int         // how many bands assets must have in a step; 0 if the field picks some
-	allTimes      int         // how many steps of time assets must have; 0 if the field picks some
-	inStack       []int       // of a part of a stack: the tensor's band for each band of bandList
-	TimeAxis      bool        // the layout has the axis t, even without a sequence
-	Ratio         ratio
-	H, W          int // of the tensor; a window in this field's pixels, unless it is resampled
-	Steps         int // of a sequence; 0 without a time axis
-	Views         int // windows of a sample in the tensor; 0 without an axis v
-	Stored        int // how many bands are decoded for each pixel
-	LayoutPattern *pattern.Pattern
-	byDefault     bool // the spec has no layout for the field: its axes follow from the data
+	selection
+	PickedBands // of every asset; with bands picked by name, of the first asset
+	axes
+	naming
+	casts
+	TableColumn int         // the column of the table that names the assets
+	Native      chunk.DType // of the assets
+	To          chunk.DType // of the tensor
+	Ratio       ratio
+	H, W        int  // of the tensor; a window in this field's pixels, unless it is resampled
+	Stored      int  // how many bands are decoded for each pixel
+	keepsDType  bool // the tensor has the dtype of the rasters, which are all of one
+	palette     bool // pixels are classes, and numbers between theirs mean nothing
+	Blends      bool // resampling computes values in between; otherwise it takes the nearest
+	smooths     bool // Blends, with antialiasing
 
 	// Parts are the rasters of a stack, compiled; one is nil if the field picks none of its bands. Of other fields it
 	// is empty.
@@ -50,27 +48,42 @@ type Raster struct {
 	// Partial is done when the log has said of a part of a stack that a raster covers less than the stack.
 	Partial *sync.Once
 
-	variants   *variants // for rasters of other dtypes; see For
-	keepsDType bool      // the tensor has the dtype of the rasters, which are all of one
+	variants *variants // for rasters of other dtypes; see For
 
 	coded *Raster           // of colours: the raster that the tensor has; nil for other fields
 	codes map[uint64]uint16 // the numbers of its samples by colour, 16 bits a band
+}
 
+// selection is the bands and the steps of time that a field picks.
+type selection struct {
+	bandList []int // the bands of each step
+	timeList []int // the steps of time; nil for assets without time
+	allBands int   // how many bands assets must have in a step; 0 if the field picks some
+	allTimes int   // how many steps of time assets must have; 0 if the field picks some
+	inStack  []int // of a part of a stack: the tensor's band for each band of bandList
+}
+
+// axes are the axes of a tensor, and its layout.
+type axes struct {
+	LayoutPattern *pattern.Pattern
+	byDefault     bool // the spec has no layout for the field: its axes follow from the data
+	TimeAxis      bool // the layout has the axis t, even without a sequence
+	Steps         int  // of a sequence; 0 without a time axis
+	Views         int  // windows of a sample in the tensor; 0 without an axis v
+}
+
+// naming is how the bands and classes of a field are called.
+type naming struct {
 	Shown   []string // the names of the tensor's bands: those that the spec picks, or of the first asset
 	Legend  chunk.Legend
 	names   []string // of the bands of the asset namesOf, which other assets must have; nil: they may have any
 	namesOf string
+}
 
-	Scale, Offset []float32 // one value, or one for each band; empty without Normalize
-	FillValue     float64   // for nodata and padding
-
-	// Copies of another size (Sized) share the converters.
-	Final *Converters // from Native to the tensor's dtype
-	Wire  *Converters // from Native to Native, for native payloads
-
-	palette bool              // pixels are classes, and numbers between theirs mean nothing
-	Blends  bool              // resampling computes values in between; otherwise it takes the nearest
-	smooths bool              // Blends, with antialiasing
+// casts make the samples of a tensor of those of assets. Copies of a field of another size (Sized) share them.
+type casts struct {
+	Final   *Converters       // from Native to the tensor's dtype
+	Wire    *Converters       // from Native to Native, for native payloads
 	raw     *Converters       // from Native to the samples that are resampled: Native or, with blended, float32
 	blended *einops.Converter // from float32 to the tensor's dtype; nil unless the field Blends or is Physical
 }
@@ -246,9 +259,9 @@ func SetPhysical(f *spec.Field, first *catalog.Asset) {
 
 // newRaster is NewRaster of a field without colours.
 func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
-	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, TimeAxis: x.Times > 0 ||
-		f.Pages == chunk.StepsPages,
-		Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}, variants: new(variants)}
+	field := &Raster{Field: f, TableColumn: column, Native: x.DType, To: x.DType, variants: new(variants),
+		axes:  axes{TimeAxis: x.Times > 0 || f.Pages == chunk.StepsPages, byDefault: f.Layout == ""},
+		casts: casts{Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}}}
 	if field.palette = x.Classes; f.DType == spec.Auto {
 		_, labels := LabelNoData(&f, x)
 		if f.DType = "float32"; x.Classes && f.Normalize == nil && !f.IsPhysical() || labels && x.DType.Size() == 1 {
@@ -273,7 +286,6 @@ func newRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		groups[band/together] = true
 	}
 	field.Stored = len(groups) * together
-	field.byDefault = f.Layout == ""
 	if err := field.setLayout(); err != nil {
 		return nil, err
 	}
@@ -379,8 +391,7 @@ func (r *Raster) setArithmetic() error {
 			return fmt.Errorf("normalize: mean and std (or scale and offset) have %d values for %d bands: "+
 				"give one for each band, or one for all", k, r.bands())
 		}
-		r.Scale, r.Offset = num.As[float32](normalize.Scale), num.As[float32](normalize.Offset)
-		conv.Scale, conv.Offset = r.Scale, r.Offset
+		conv.Scale, conv.Offset = num.As[float32](normalize.Scale), num.As[float32](normalize.Offset)
 		if normalize.Clip != nil {
 			// -0 becomes 0, as in Fill.
 			conv.Clip, conv.Lo, conv.Hi = true, float32(normalize.Clip[0])+0, float32(normalize.Clip[1])+0
@@ -389,10 +400,9 @@ func (r *Raster) setArithmetic() error {
 	if r.Fill != nil {
 		// Adding 0 turns -0 into 0, because FlatBuffers cannot tell them apart: a client that converts
 		// native payloads would otherwise fill with other bits than the engine.
-		r.FillValue = float64(*r.Fill) + 0
+		conv.Fill = float64(*r.Fill) + 0
 	}
 	conv.FillNoData = r.Fill != nil || r.Normalize != nil || r.FillsFloats()
-	conv.Fill = r.FillValue
 	conv.Checked = r.To == chunk.Uint8 && r.Native != r.To && r.Normalize == nil && !r.Clip ||
 		r.To == chunk.Int64 && (r.Native.Num().IsFloat() || r.Native == chunk.Uint64) && r.LUT == nil
 	conv.MissNaN = r.To == chunk.Uint8 && !conv.Checked // which cannot hold it
@@ -503,22 +513,22 @@ func (r *Raster) setLayout() (err error) {
 }
 
 // timed reports whether the tensor of one window has an axis of time.
-func (r *Raster) timed() bool { return r.Steps > 0 || r.TimeAxis }
+func (a *axes) timed() bool { return a.Steps > 0 || a.TimeAxis }
 
 // WireNative reports whether the tensor may be sent as a native payload, in the layout of plan p: the
 // native dtype has fewer bytes, and the receiver can convert it, which does not know the scales of files. For scales
 // of several bands that needs a band axis in the layout, because the receiver must know the band of each value.
 func (r *Raster) WireNative(p *einops.Plan) bool {
 	return r.Native.Components() == 1 && r.Native.Size() < r.To.Size() && r.Validity == "" && r.LUT == nil &&
-		!r.IsPhysical() && !r.Final.Base.Checked && (p.BandAxis() >= 0 || len(r.Scale) <= 1)
+		!r.IsPhysical() && !r.Final.Base.Checked && (p.BandAxis() >= 0 || len(r.Final.Base.Scale) <= 1)
 }
 
 // SameArithmetic reports whether r and o convert native payloads alike, so one Convert serves both.
 func (r *Raster) SameArithmetic(o *Raster) bool {
 	a, b := r.Final.Base, o.Final.Base
-	return r.Native == o.Native && slices.Equal(r.Scale, o.Scale) && slices.Equal(r.Offset, o.Offset) &&
+	return r.Native == o.Native && slices.Equal(a.Scale, b.Scale) && slices.Equal(a.Offset, b.Offset) &&
 		a.Clip == b.Clip && a.Lo == b.Lo && a.Hi == b.Hi &&
-		math.Float64bits(r.FillValue) == math.Float64bits(o.FillValue) // by bits, since a fill may be NaN
+		math.Float64bits(a.Fill) == math.Float64bits(b.Fill) // by bits, since a fill may be NaN
 }
 
 // Expect sets the asset from which the field was compiled. The bands of others must have its names, unless the spec

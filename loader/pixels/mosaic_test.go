@@ -152,8 +152,8 @@ func TestScenesOnGround(t *testing.T) {
 			t.Errorf("a scene at %v: %v", place, err)
 		}
 	}
-	part := &Raster{raw: &Converters{}}
-	f := &Raster{raw: &Converters{}, Parts: []*Raster{nil, part}}
+	part := &Raster{casts: casts{raw: &Converters{}}}
+	f := &Raster{casts: casts{raw: &Converters{}}, Parts: []*Raster{nil, part}}
 	if f.OnGround(); !f.raw.Nodata || !part.raw.Nodata {
 		t.Error("nodata does not count")
 	}

@@ -27,9 +27,8 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 				"dtype %s; the first raster of field %q has %s: give the field a dtype", index.DType, r.Name, r.Native))
 		}
 		field := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: index.DType, To: r.To,
-			palette: index.Classes,
-			Final:   &Converters{}, Wire: &Converters{}, raw: &Converters{}, variants: new(variants),
-			keepsDType: r.keepsDType}
+			palette: index.Classes, variants: new(variants), keepsDType: r.keepsDType,
+			casts: casts{Final: &Converters{}, Wire: &Converters{}, raw: &Converters{}}}
 		n := index.DataBands()
 		field.allBands, field.allTimes, field.timeList = n, r.allTimes, r.timeList
 		field.all = len(r.bandList)
