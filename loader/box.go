@@ -46,25 +46,25 @@ func (d *dataset) pads() bool {
 }
 
 // box returns the whole pixels of the box of a row, out to the next multiples of the alignment.
-func (d *dataset) box(row int64) (box shuffle.Box, _ error) {
-	b := &d.boxes[row]
+func (g *windowing) box(row int64) (box shuffle.Box, _ error) {
+	b := &g.boxes[row]
 	for _, v := range b {
 		if !(math.Abs(v) <= maxBox) {
-			return box, d.wrongBox(row, "they must be numbers of at most %d", maxBox)
+			return box, g.wrongBox(row, "they must be numbers of at most %d", maxBox)
 		}
 	}
 	if min(b[2], b[3]) < 1 {
-		return box, d.wrongBox(row, "width and height must be at least 1")
+		return box, g.wrongBox(row, "width and height must be at least 1")
 	}
-	box.Y, box.H = outward(b[1], b[3], d.alignY)
-	box.X, box.W = outward(b[0], b[2], d.alignX)
+	box.Y, box.H = outward(b[1], b[3], g.alignY)
+	box.X, box.W = outward(b[0], b[2], g.alignX)
 	return box, nil
 }
 
 // wrongBox returns an error about the box of a row.
-func (d *dataset) wrongBox(row int64, format string, args ...any) error {
+func (g *windowing) wrongBox(row int64, format string, args ...any) error {
 	return fault.New(fault.Corrupt, "box", "the columns %q of the row are %v: "+format,
-		append([]any{d.sampler.BoxColumns(), d.boxes[row]}, args...)...)
+		append([]any{g.sampler.BoxColumns(), g.boxes[row]}, args...)...)
 }
 
 // outward returns the least range of whole multiples of align that holds n pixels from position from on.
@@ -106,12 +106,12 @@ func (d *dataset) boxWindow(row int64, height, width int) (shuffle.Box, error) {
 
 // inside returns the pixels that a draw shows of a window of a raster field, in an asset of height by width pixels:
 // those in the asset and, if only the box is shown, in the box.
-func (d *dataset) inside(draw *shuffle.Draw, r *pixels.Raster, win shuffle.Box, height, width int) chunk.Box {
+func (g *windowing) inside(draw *shuffle.Draw, r *pixels.Raster, win shuffle.Box, height, width int) chunk.Box {
 	in := pixels.Inside(win, height, width)
-	if d.sampler.Fit != spec.FitPad {
+	if g.sampler.Fit != spec.FitPad {
 		return in
 	}
-	box, err := d.box(draw.Row)
+	box, err := g.box(draw.Row)
 	if err != nil {
 		return chunk.Box{} // the window had the error before
 	}

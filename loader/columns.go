@@ -128,11 +128,11 @@ func (e *Engine) valueColumn(p *Pending, i int) batchColumn {
 }
 
 // valueSteps returns how many values of a column a sequence has; 0 without an axis t.
-func (d *dataset) valueSteps(v valueField) int {
+func (t *timing) valueSteps(v valueField) int {
 	if v.timeless {
 		return 0
 	}
-	return d.steps
+	return t.steps
 }
 
 // idColumn returns what the samples are called.
@@ -279,11 +279,11 @@ func (e *Engine) geoColumn(p *Pending) batchColumn {
 
 // timeSteps returns how many times a row has: of the steps of a sequence, or of the array of the first raster; 0 for
 // one time.
-func (d *dataset) timeSteps() int {
-	if d.steps == 0 {
-		return d.moments
+func (t *timing) timeSteps() int {
+	if t.steps == 0 {
+		return t.moments
 	}
-	return d.steps
+	return t.steps
 }
 
 // timesOf sets the times of a row, or of its steps: by the columns of the table, and else by the coordinates of the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/budget"
@@ -132,8 +133,9 @@ func (g *group) open(e *Engine) error {
 // openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so
 // the caller can close the tables that were opened.
 func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*Engine, error) {
-	engine := &Engine{spec: spec, options: o, layouts: map[layoutKey]*batchLayout{},
-		units: make(chan workUnit, unitsAhead)}
+	engine := &Engine{spec: spec, options: o, layouts: layouts{made: map[layoutKey]*batchLayout{}},
+		workforce: workforce{units: make(chan workUnit, unitsAhead)}}
+	engine.close = sync.OnceValue(engine.shutdown)
 	// A panic becomes an error here: the caller still closes the tables.
 	if err := crash.Call(func() error { return engine.compile(ctx, open) }); err != nil {
 		return engine, err
@@ -472,7 +474,7 @@ func (e *Engine) digest() string {
 
 // describe fills the infos of a group with the tensors of a batch of one row, in the order of the fields.
 func (e *Engine) describe(g *group, one *batchLayout) {
-	padding := &Pending{engine: e, group: g, layout: one, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
+	padding := &Pending{engine: e, group: g, batchMemory: batchMemory{layout: one}, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
 		batch: &batch.Batch{Rows: 1, Valid: make([]bool, 1), Positions: []int64{-1}}}
 	parts := padding.columnsOfBatch()
 	add := func(c batchColumn) {
@@ -516,22 +518,22 @@ func (e *Engine) checkValidity(g *group) error {
 
 // Close stops the workers and closes the dataset. Batches that were not released stay valid.
 // Unfinished tickets end with ErrClosed. Further calls return the same error.
-func (e *Engine) Close() error {
-	e.closing.Do(func() {
-		// Workers must end before the tables close, because they read from them.
-		e.stop()
-		e.ahead.close()
-		e.done.Wait()
-		e.memory.close()
-		if e.tiles != nil {
-			e.tiles.Close()
-		}
-		e.weighed.close()
-		e.recoded.Close()
-		e.spans.close()
-		e.closeErr = e.closeTables()
-		e.options.CloseOpener()
-		e.account.Close()
-	})
-	return e.closeErr
+func (e *Engine) Close() error { return e.close() }
+
+func (e *Engine) shutdown() error {
+	// Workers must end before the tables close, because they read from them.
+	e.stop()
+	e.ahead.close()
+	e.done.Wait()
+	e.memory.close()
+	if e.tiles != nil {
+		e.tiles.Close()
+	}
+	e.weighed.close()
+	e.recoded.Close()
+	e.spans.close()
+	err := e.closeTables()
+	e.options.CloseOpener()
+	e.account.Close()
+	return err
 }

@@ -156,8 +156,8 @@ func (d *dataset) ofView(sampler Sampler) (*dataset, error) {
 }
 
 // sideOf returns the side of a view on the ground in pixels of the first window, which d has.
-func (d *dataset) sideOf(view *dataset) int {
-	return int(math.Round(view.sampler.SizeM / d.sampler.Resolution))
+func (g *windowing) sideOf(view *dataset) int {
+	return int(math.Round(view.sampler.SizeM / g.sampler.Resolution))
 }
 
 // maxTileBytes bounds the computed bytes of tiles. 1 PiB is more than the memory of a machine, and

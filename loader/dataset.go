@@ -37,17 +37,17 @@ func (g *group) readsColumns() bool {
 // dataset is one source of a spec that is not a mixture: an open table, and the fields compiled for
 // it.
 type dataset struct {
-	name      string // empty if the spec has one source
-	group     *group // the sources with which it shares batches
-	number    int    // index in Engine.sets
-	source    Source
-	sampler   Sampler            // the source's own or the spec's, with the size of the window
-	kind      spec.SamplerTraits // of the sampler
-	sized     map[int]*dataset   // the dataset for windows of the other sides of Sampler.Sizes
-	views     *views             // with several windows of a sample
-	tensor    int                // of a view, the index in views.sizes of the one with its size
-	place     int                // of a view, its place along the axis v of the tensor
-	chip      [2]int             // height and width of the first asset of the first raster field
+	name   string // empty if the spec has one source
+	group  *group // the sources with which it shares batches
+	number int    // index in Engine.sets
+	source Source
+	windowing
+	timing
+	blockShape
+	sized     map[int]*dataset // the dataset for windows of the other sides of Sampler.Sizes
+	views     *views           // with several windows of a sample
+	tensor    int              // of a view, the index in views.sizes of the one with its size
+	place     int              // of a view, its place along the axis v of the tensor
 	fields    []Field
 	table     *rows.Table
 	rasters   []*pixels.Raster
@@ -55,31 +55,45 @@ type dataset struct {
 	remarks   remarks
 	values    []valueField
 	vectors   []*shapes.Field
-	alignY    int
-	alignX    int
 	opener    source.Opener
 	names     *bandNames
-	steps     int          // of a sequence; 0 without time
-	timeless  bool         // its batches have its rows alone, which are no sequences, though other sources have some
-	leaves    int          // how many datasets of the plan it has: one, or one for each stratum
-	remote    bool         // some of its files are not local
-	pool      int64        // decoded bytes of the samples of a pool of blocks; 0 without blocks
-	variance  float64      // of a batch of blocks: see batchVariance; 0 without blocks
-	blockSpec *spec.Blocks // Spec.Blocks with their defaults, of the only source
-	together  int64        // samples that a chunk of its rasters holds at most; 0 where rasters are files
-	perWorker int64        // about how many bytes a worker holds after it has read the first sample; -1: unknown
-	sizes     assetSizes   // known only if the sampler needs them
-	weights   *rows.Weights
+	leaves    int   // how many datasets of the plan it has: one, or one for each stratum
+	remote    bool  // some of its files are not local
+	perWorker int64 // about how many bytes a worker holds after it has read the first sample; -1: unknown
 	limited   limited
-	boxes     [][4]float64  // left, top, width and height for each row; nil unless windows are boxes of rows
-	clock     rowTimes      // for Spec.Geo
-	timed     bool          // the arrays of the first raster may have times
-	moments   int           // of time in the first raster, if it is of arrays that may have times
 	ground    scenes.Finder // nil unless windows lie on the ground
 	overviews *lru.Cache[overviewKey, pixels.Levels]
 	badScenes leftOut       // with ground
 	rows      shuffle.Rows  // rows that the subset selects; nil for all
 	digest    digest.Digest // of the selected rows and all other data that the order depends on
+}
+
+// windowing says which windows the samples of a dataset have.
+type windowing struct {
+	sampler        Sampler            // the source's own or the spec's, with the size of the window
+	kind           spec.SamplerTraits // of the sampler
+	chip           [2]int             // height and width of the first asset of the first raster field
+	alignY, alignX int
+	sizes          assetSizes // known only if the sampler needs them
+	weights        *rows.Weights
+	boxes          [][4]float64 // left, top, width and height for each row; nil unless windows are boxes of rows
+}
+
+// timing is the times of the samples of a dataset.
+type timing struct {
+	steps    int      // of a sequence; 0 without time
+	timeless bool     // its batches have its rows alone, which are no sequences, though other sources have some
+	clock    rowTimes // for Spec.Geo
+	timed    bool     // the arrays of the first raster may have times
+	moments  int      // of time in the first raster, if it is of arrays that may have times
+}
+
+// blockShape is the blocks in whose order samples are drawn. Without blocks it is zero, but for together.
+type blockShape struct {
+	blockSpec *spec.Blocks // Spec.Blocks with their defaults, of the only source
+	pool      int64        // decoded bytes of the samples of a pool
+	variance  float64      // of a batch: see batchVariance
+	together  int64        // samples that a chunk of its rasters holds at most; 0 where rasters are files
 }
 
 // views are the several windows that a sample may have. Each is a dataset of its own with another sampler, as windows

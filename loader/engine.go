@@ -38,28 +38,40 @@ type Engine struct {
 	recoded *pixels.Recoded   // nil without Options.Recode
 	marking sync.Mutex        // guards marks, of Options.VerifyContents
 	marks   string
-	spans   *blockSpans        // nil unless blocks of remote files are read
-	toPlan  chan plannedTicket // tickets whose chunks tiles are told about; nil for windows drawn tile by tile
-	ahead   *lookahead         // says to Options.Disk what is read next; nil if that would change nothing
-	// announces is true if a field of a table has Announce.
-	announces bool
-	// layoutMu guards layouts. The dispatcher and callers of BatchesFit and BatchBytes ask for
-	// layouts at the same time.
-	layoutMu sync.Mutex
-	layouts  map[layoutKey]*batchLayout
-	queue    *queue
-	units    chan workUnit
-	least    int          // workers that the engine always has
-	readers  int64        // bytes that more of them may hold: readerBytes
-	workers  atomic.Int64 // workers that it has now
-	peak     atomic.Int64 // the most bytes that a worker held after a unit, or will hold of a first sample; 0: unknown
-	slow     slow
-	weighed  weighed
-	stop     context.CancelFunc
-	done     sync.WaitGroup
-	account  *budget.Account // memory that the engine holds of the budget, without batches
-	closing  sync.Once
-	closeErr error
+	layouts layouts
+	queue   *queue
+	weighed weighed
+	account *budget.Account // memory that the engine holds of the budget, without batches
+	close   func() error    // closes once
+	notices
+	workforce
+}
+
+// notices are whom the engine tells what its tickets read, before they do.
+type notices struct {
+	spans     *blockSpans        // nil unless blocks of remote files are read
+	toPlan    chan plannedTicket // tickets whose chunks tiles are told about; nil for windows drawn tile by tile
+	ahead     *lookahead         // says to Options.Disk what is read next; nil if that would change nothing
+	announces bool               // a field of a table has Announce
+}
+
+// workforce is the workers of an engine.
+type workforce struct {
+	units   chan workUnit
+	least   int          // workers that the engine always has
+	readers int64        // bytes that more of them may hold: readerBytes
+	workers atomic.Int64 // workers that it has now
+	peak    atomic.Int64 // the most bytes that a worker held after a unit, or will hold of a first sample; 0: unknown
+	slow    slow
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+}
+
+// layouts are those that batches had so far. The dispatcher and callers of BatchesFit and BatchBytes ask for layouts at
+// the same time.
+type layouts struct {
+	mu   sync.Mutex
+	made map[layoutKey]*batchLayout
 }
 
 // columnKind is what is known of a column before there is a batch. A new one is a function that returns a column, and
@@ -171,41 +183,51 @@ type Pending struct {
 	native bool
 	ctx    context.Context
 	cancel context.CancelFunc
+	queued
+	batchMemory
 
-	client      any         // for whom it is: see resources.Caller
-	next        *Pending    // behind it in the queue
-	claim       *quotaClaim // on the quota of its client; nil before its turn
-	budgetBytes int64       // bytes of the budget for memory, from queue.ask until it has the memory
-	layout      *batchLayout
-	// converted is the layout without native tensors; nil if layout is. mixed is set by the first raster whose dtype a
-	// native tensor does not have: then the batch is decoded again into converted.
-	converted *batchLayout
-	mixed     atomic.Bool
-	memory    batch.Buffer
-	buf       []byte // bytes of memory
-	batch     *batch.Batch
-	draws     []shuffle.Draw // for each row, the sample that stands there
-	parts     []batchColumn  // all of the batch that is not a raster field
-	masks     []sync.Once    // for each of layout.rasters: sets the mask to ones
-	masked    []atomic.Bool  // for each of layout.rasters: the mask is in use
-	errs      []rowErrors    // for each row
-	inFiles   [][]byte       // for each raster field that picks steps of files, which there are: see Pending.hasSteps
-	there     [][]byte       // for each field, where it is there: see Pending.noteRead; nil if batches do not say it
-	todo      atomic.Int64   // units that are not done
-	order     int64          // of its first row in Engine.tiles
-	plan      tilePlan
-	same      map[workUnit]*sameRaster // of units whose rows have the same raster
-	run       *runAhead                // nil unless its reads were announced
-	// drawing says that weights still draw the samples of the ticket, so that the queue keeps it; dequeued, that it has
-	// left the queue; undrawn, why weights gave no samples. The queue's mu guards all three.
-	drawing, dequeued bool
-	undrawn           error
+	batch   *batch.Batch
+	draws   []shuffle.Draw // for each row, the sample that stands there
+	parts   []batchColumn  // all of the batch that is not a raster field
+	errs    []rowErrors    // for each row
+	inFiles [][]byte       // for each raster field that picks steps of files, which there are: see Pending.hasSteps
+	there   [][]byte       // for each field, where it is there: see Pending.noteRead; nil if batches do not say it
+	todo    atomic.Int64   // units that are not done
+	order   int64          // of its first row in Engine.tiles
+	plan    tilePlan
+	same    map[workUnit]*sameRaster // of units whose rows have the same raster
+	run     *runAhead                // nil unless its reads were announced
 	// announced end what was said about the rasters that the ticket reads: to tables by Start, and to Engine.spans.
 	announced []func()
 	done      chan struct{}
 	err       error
 
 	state atomic.Int32
+}
+
+// queued is what the queue knows of a ticket.
+type queued struct {
+	client      any         // for whom it is: see resources.Caller
+	next        *Pending    // behind it in the queue
+	claim       *quotaClaim // on the quota of its client; nil before its turn
+	budgetBytes int64       // bytes of the budget for memory, from queue.ask until it has the memory
+	// drawing says that weights still draw the samples of the ticket, so that the queue keeps it; dequeued, that it has
+	// left the queue; undrawn, why weights gave no samples. The queue's mu guards all three.
+	drawing, dequeued bool
+	undrawn           error
+}
+
+// batchMemory is the memory of a batch and its layout.
+type batchMemory struct {
+	layout *batchLayout
+	// converted is the layout without native tensors; nil if layout is. mixed is set by the first raster whose dtype a
+	// native tensor does not have: then the batch is decoded again into converted.
+	converted *batchLayout
+	mixed     atomic.Bool
+	memory    batch.Buffer
+	buf       []byte        // bytes of memory
+	masks     []sync.Once   // for each of layout.rasters: sets the mask to ones
+	masked    []atomic.Bool // for each of layout.rasters: the mask is in use
 }
 
 const (

@@ -214,8 +214,8 @@ func TestForecastOfAWorker(t *testing.T) {
 		r, held := pixels.NewReader(e.options), 0
 		for step := range e.Steps() {
 			p := &Pending{engine: e, group: e.groups[0], ticket: steps.StepTicket(0, step, 17, 0, 1),
-				ctx: t.Context(), layout: l,
-				claim: &quotaClaim{queue: e.queue}}
+				ctx: t.Context(), batchMemory: batchMemory{layout: l},
+				queued: queued{claim: &quotaClaim{queue: e.queue}}}
 			p.memory = mustTake(t, e.memory, p.size())
 			if err := p.prepare(); err != nil {
 				t.Fatal(err)

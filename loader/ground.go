@@ -104,8 +104,8 @@ func partOf(s *spec.Subset) *scenes.Part {
 }
 
 // within returns the areas of Bounds and ROI.
-func (d *dataset) within(ctx context.Context, e *Engine) (list []scenes.Area, _ error) {
-	sampler := &d.sampler
+func (g *windowing) within(ctx context.Context, e *Engine) (list []scenes.Area, _ error) {
+	sampler := &g.sampler
 	if sampler.Bounds != nil {
 		code := cmp.Or(int(sampler.BoundsCRS), 4326)
 		system, err := crs.Lookup(code)

@@ -23,9 +23,9 @@ const maxLayouts = 64
 // layout returns the layout of a batch, made once for each key. It fails with kind limit if the
 // batch is over the memory.
 func (e *Engine) layout(key layoutKey) (*batchLayout, error) {
-	e.layoutMu.Lock()
-	defer e.layoutMu.Unlock()
-	if known := e.layouts[key]; known != nil {
+	e.layouts.mu.Lock()
+	defer e.layouts.mu.Unlock()
+	if known := e.layouts.made[key]; known != nil {
 		return known, nil
 	}
 	made := &batchLayout{}
@@ -54,10 +54,10 @@ func (e *Engine) layout(key layoutKey) (*batchLayout, error) {
 		}
 	}
 	// A layout is cheap to make again, so all are dropped rather than the oldest looked for.
-	if len(e.layouts) >= maxLayouts*len(e.groups) {
-		clear(e.layouts)
+	if len(e.layouts.made) >= maxLayouts*len(e.groups) {
+		clear(e.layouts.made)
 	}
-	e.layouts[key] = made
+	e.layouts.made[key] = made
 	return made, nil
 }
 

@@ -56,9 +56,9 @@ func (p *Pending) finish(err error) {
 
 // size returns the bytes of memory that the ticket takes: enough for the batch to be decoded again
 // (Pending.decodeAgain).
-func (p *Pending) size() int {
-	if p.converted != nil {
-		return max(p.layout.bytes, p.converted.bytes)
+func (m *batchMemory) size() int {
+	if m.converted != nil {
+		return max(m.layout.bytes, m.converted.bytes)
 	}
-	return max(p.layout.bytes, 1)
+	return max(m.layout.bytes, 1)
 }

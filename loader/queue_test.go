@@ -38,7 +38,7 @@ func (a *asker) ask(n int) {
 	for range n {
 		a.last++
 		t := steps.Ticket{First: a.last, Count: a.rows, RowStride: 1}
-		a.q.put(&Pending{ctx: a.ctx, ticket: t, layout: &batchLayout{bytes: 10 * a.rows}})
+		a.q.put(&Pending{ctx: a.ctx, ticket: t, batchMemory: batchMemory{layout: &batchLayout{bytes: 10 * a.rows}}})
 	}
 }
 

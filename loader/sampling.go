@@ -3,8 +3,8 @@ package loader
 import "github.com/chaski-eo/chaski/loader/spec"
 
 // resamples reports whether windows have another size in the tensor.
-func (d *dataset) resamples() bool {
-	return d.kind.Resamples && (d.boxes == nil || d.sampler.Fit == spec.FitResize)
+func (g *windowing) resamples() bool {
+	return g.kind.Resamples && (g.boxes == nil || g.sampler.Fit == spec.FitResize)
 }
 
 // pooled reports whether chunks of windows come from tiles that workers share: of windows drawn tile by tile, and of

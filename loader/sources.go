@@ -77,9 +77,9 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open r
 // addDataset opens a source that is not a mixture. batch is as for addSource.
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open rows.Opener,
 	batch int64) (shuffle.Source, error) {
-	set := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler,
-		timeless: e.spec.Batches == spec.OneSource && e.spec.SequenceOf(src) == nil,
-		fields:   e.spec.FieldsOf(src), overviews: lru.New[overviewKey, pixels.Levels](overviewBytes),
+	set := &dataset{name: name, number: len(e.sets), source: *src, windowing: windowing{sampler: e.spec.Sampler},
+		timing: timing{timeless: e.spec.Batches == spec.OneSource && e.spec.SequenceOf(src) == nil},
+		fields: e.spec.FieldsOf(src), overviews: lru.New[overviewKey, pixels.Levels](overviewBytes),
 		opener: e.options.Opener, digest: digest.New()}
 	set.names = &bandNames{opener: set.opener, cache: lru.New[string, []string](nameBytes)}
 	list := set.fields

@@ -11,15 +11,15 @@ import (
 
 // mask returns the mask of one of layout.rasters. The mask of a native tensor is set to ones before its first
 // use: complete rows leave it as it is.
-func (p *Pending) mask(number int) []byte {
-	layout := p.layout.rasters[number]
-	mask := p.buf[layout.mask : layout.mask+layout.plan.Len()]
+func (m *batchMemory) mask(number int) []byte {
+	layout := m.layout.rasters[number]
+	mask := m.buf[layout.mask : layout.mask+layout.plan.Len()]
 	if layout.native {
-		p.masks[number].Do(func() {
+		m.masks[number].Do(func() {
 			for i := range mask {
 				mask[i] = 1
 			}
-			p.masked[number].Store(true)
+			m.masked[number].Store(true)
 		})
 	}
 	return mask

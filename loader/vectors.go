@@ -59,13 +59,13 @@ func (p *Pending) vectorTensors() (list []*vectorTensor) {
 }
 
 // windowBytes returns the bytes of n windows of a tensor from one on. To describe a batch, it has none.
-func (p *Pending) windowBytes(t *vectorTensor, window, n int) []byte {
-	if p.buf == nil {
+func (m *batchMemory) windowBytes(t *vectorTensor, window, n int) []byte {
+	if m.buf == nil {
 		return nil
 	}
 	lead := t.sized.rasters[0]
 	size := lead.H * lead.W * t.field.To.Size()
-	return p.buf[t.first+window*size:][: n*size : n*size]
+	return m.buf[t.first+window*size:][: n*size : n*size]
 }
 
 // clearShapes clears row k of a tensor.

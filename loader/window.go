@@ -88,11 +88,11 @@ func tooSmall(window shuffle.Box, height, width int) error {
 }
 
 // windowAt returns the window of a size at a corner that a ticket names, in an asset of height by width pixels.
-func (d *dataset) windowAt(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {
+func (g *windowing) windowAt(corner *[2]int, window shuffle.Box, height, width int, pad bool) (shuffle.Box, error) {
 	window.Y, window.X = corner[0], corner[1]
-	if window.Y%d.alignY != 0 || window.X%d.alignX != 0 {
+	if window.Y%g.alignY != 0 || window.X%g.alignX != 0 {
 		return window, fault.New(fault.Unsupported, "window", "its corner is at row %d and column %d: with fields of "+
-			"other resolutions, they must be multiples of %d and %d", window.Y, window.X, d.alignY, d.alignX)
+			"other resolutions, they must be multiples of %d and %d", window.Y, window.X, g.alignY, g.alignX)
 	}
 	outside := window.Y > height-window.H || window.X > width-window.W
 	if window.Y >= height || window.X >= width || outside && !pad {
@@ -155,13 +155,13 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 }
 
 // wholes reports whether the window of a draw is the whole of each raster, resampled.
-func (d *dataset) wholes(draw *shuffle.Draw) bool {
-	return d.sampler.Whole && draw.Corner == nil
+func (g *windowing) wholes(draw *shuffle.Draw) bool {
+	return g.sampler.Whole && draw.Corner == nil
 }
 
 // scaled converts the window of a draw to pixels of an asset of a field.
-func (d *dataset) scaled(draw *shuffle.Draw, w shuffle.Box, r *pixels.Raster, index *chunk.Index) shuffle.Box {
-	if d.wholes(draw) {
+func (g *windowing) scaled(draw *shuffle.Draw, w shuffle.Box, r *pixels.Raster, index *chunk.Index) shuffle.Box {
+	if g.wholes(draw) {
 		return shuffle.Box{H: index.Height, W: index.Width}
 	}
 	return r.Ratio.Scale(w)
