@@ -252,22 +252,22 @@ func (d *dataset) leaf(ctx context.Context, e *Engine, one shuffle.Dataset) (shu
 }
 
 // digestRows adds rows, under a name, to the digest of the data.
-func (d *dataset) digestRows(what string, rows []uint32) {
-	d.digest.Record([]byte(what))
+func (p *population) digestRows(what string, rows []uint32) {
+	p.digest.Record([]byte(what))
 	// Otherwise two lists could be joined into the bytes of one.
-	d.digest.Number(uint64(len(rows)))
+	p.digest.Number(uint64(len(rows)))
 	for _, row := range rows {
-		_, _ = d.digest.Write(binary.LittleEndian.AppendUint32(d.digest.AvailableBuffer(), row))
+		_, _ = p.digest.Write(binary.LittleEndian.AppendUint32(p.digest.AvailableBuffer(), row))
 	}
 }
 
 // digestSeries adds the rows of all sequences to the digest of the data.
-func (d *dataset) digestSeries(s *shuffle.Series) {
+func (p *population) digestSeries(s *shuffle.Series) {
 	rows := make([]int64, s.Length())
 	for i := range s.Len() {
 		s.Rows(i, rows)
 		for _, row := range rows {
-			d.digest.Number(uint64(row))
+			p.digest.Number(uint64(row))
 		}
 	}
 }

@@ -44,10 +44,9 @@ type dataset struct {
 	windowing
 	timing
 	blockShape
+	viewing
+	population
 	sized     map[int]*dataset // the dataset for windows of the other sides of Sampler.Sizes
-	views     *views           // with several windows of a sample
-	tensor    int              // of a view, the index in views.sizes of the one with its size
-	place     int              // of a view, its place along the axis v of the tensor
 	fields    []Field
 	table     *rows.Table
 	rasters   []*pixels.Raster
@@ -57,15 +56,26 @@ type dataset struct {
 	vectors   []*shapes.Field
 	opener    source.Opener
 	names     *bandNames
-	leaves    int   // how many datasets of the plan it has: one, or one for each stratum
-	remote    bool  // some of its files are not local
-	perWorker int64 // about how many bytes a worker holds after it has read the first sample; -1: unknown
-	limited   limited
+	remote    bool          // some of its files are not local
+	perWorker int64         // about how many bytes a worker holds after it has read the first sample; -1: unknown
 	ground    scenes.Finder // nil unless windows lie on the ground
 	overviews *lru.Cache[overviewKey, pixels.Levels]
-	badScenes leftOut       // with ground
-	rows      shuffle.Rows  // rows that the subset selects; nil for all
-	digest    digest.Digest // of the selected rows and all other data that the order depends on
+	badScenes leftOut // with ground
+}
+
+// population is the samples of a dataset, as the order knows them.
+type population struct {
+	rows    shuffle.Rows  // rows that the subset selects; nil for all
+	leaves  int           // how many datasets of the plan it has: one, or one for each stratum
+	limited limited       // by Sampler.MaxNoData
+	digest  digest.Digest // of the selected rows and all other data that the order depends on
+}
+
+// viewing is a dataset's part in the windows of a sample.
+type viewing struct {
+	views  *views // with several windows of a sample
+	tensor int    // of a view, the index in views.sizes of the one with its size
+	place  int    // of a view, its place along the axis v of the tensor
 }
 
 // windowing says which windows the samples of a dataset have.

@@ -80,7 +80,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	set := &dataset{name: name, number: len(e.sets), source: *src, windowing: windowing{sampler: e.spec.Sampler},
 		timing: timing{timeless: e.spec.Batches == spec.OneSource && e.spec.SequenceOf(src) == nil},
 		fields: e.spec.FieldsOf(src), overviews: lru.New[overviewKey, pixels.Levels](overviewBytes),
-		opener: e.options.Opener, digest: digest.New()}
+		opener: e.options.Opener, population: population{digest: digest.New()}}
 	set.names = &bandNames{opener: set.opener, cache: lru.New[string, []string](nameBytes)}
 	list := set.fields
 	set.fields = spec.RowFields(list)

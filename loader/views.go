@@ -22,8 +22,8 @@ func (d *dataset) view(i int) *dataset {
 }
 
 // viewShape returns the shape and the axes of a tensor with a value for each of n windows of each row.
-func (d *dataset) viewShape(rows, n int) ([]int64, []string) {
-	if d.views == nil {
+func (v *viewing) viewShape(rows, n int) ([]int64, []string) {
+	if v.views == nil {
 		return []int64{int64(rows)}, []string{"n"}
 	}
 	return []int64{int64(rows), int64(n)}, []string{"n", "v"}

@@ -236,10 +236,10 @@ func (l *serverLane) send(ctx context.Context,
 		l.sent = len(l.requests)
 		if len(tickets) > 0 {
 			tickets = append(tickets, &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Credit{
-				Credit: &chaskiv1.Credit{Batches: uint32(len(tickets)), Waited: uint64(l.s.waited),
-					Stepped: uint64(l.s.stepped)},
+				Credit: &chaskiv1.Credit{Batches: uint32(len(tickets)), Waited: uint64(l.s.pace.waited),
+					Stepped: uint64(l.s.pace.stepped)},
 			}})
-			l.s.waited, l.s.stepped = 0, 0
+			l.s.pace.waited, l.s.pace.stepped = 0, 0
 		}
 		l.s.mu.Unlock()
 		for _, m := range tickets {

@@ -41,14 +41,49 @@ type session struct {
 	last      uint64           // id of the last ticket
 	open      []*ticketRequest // not handed to Next, in order
 	waiting   []*ticketRequest // open requests that no server has, in order
-	pending   int              // requests whose batches Next has not taken
-	spans     []span           // their groups, in order
-	position  int              // in the first of them: batches that Next has taken
-	hasLogged bool             // that PrefetchBytes is short
+	ahead     prefetched
+	pace      pace
+	hasLogged bool // that PrefetchBytes is short
+	hasFailed bool
+}
 
-	lastNext        time.Time     // when Next last returned a batch
+// prefetched are the requests whose batches Next has not taken.
+type prefetched struct {
+	n        int
+	spans    []span // their groups, in order
+	position int    // in the first of them: batches that Next has taken
+}
+
+// add adds a request of a group.
+func (p *prefetched) add(group int64) {
+	if p.n++; len(p.spans) == 0 || p.spans[len(p.spans)-1].group != group {
+		p.spans = append(p.spans, span{group: group})
+	}
+	p.spans[len(p.spans)-1].n++
+}
+
+// take takes out the first one.
+func (p *prefetched) take() {
+	p.n--
+	p.position++
+	if p.spans[0].n--; p.spans[0].n == 0 {
+		p.spans, p.position = p.spans[1:], 0
+	}
+}
+
+// pace is where the time of the caller of Next goes.
+type pace struct {
+	last            time.Time     // when Next last returned a batch
 	waited, stepped time.Duration // in Next and between its calls, since servers were last told
-	hasFailed       bool
+}
+
+// next notes that a call of Next, which began at a time, returns a batch.
+func (p *pace) next(called time.Time) {
+	if !p.last.IsZero() {
+		p.stepped += called.Sub(p.last)
+	}
+	p.last = time.Now()
+	p.waited += p.last.Sub(called)
 }
 
 // ticketRequest is a ticket that was not handed to Next.
@@ -156,16 +191,8 @@ func (s *session) sleep(d time.Duration) bool {
 // advance records that Next, which was called at a time, has a batch, and requests the next one in its place.
 func (s *session) advance(b *batch.Batch, called time.Time) {
 	s.mu.Lock()
-	if !s.lastNext.IsZero() {
-		s.stepped += called.Sub(s.lastNext)
-	}
-	s.lastNext = time.Now()
-	s.waited += s.lastNext.Sub(called)
-	s.pending--
-	s.position++
-	if s.spans[0].n--; s.spans[0].n == 0 {
-		s.spans, s.position = s.spans[1:], 0
-	}
+	s.pace.next(called)
+	s.ahead.take()
 	if b != nil { // a ticket that ended in an error says nothing about sizes
 		size := int64(b.Rows) * besideBytes
 		for i := range b.Tensors {
@@ -180,27 +207,27 @@ func (s *session) advance(b *batch.Batch, called time.Time) {
 // wants reports whether one more batch should be requested. It needs the lock.
 func (s *session) wants() bool {
 	least, lanes := s.options.Prefetch, len(s.lanes)
-	if s.pending < least {
+	if s.ahead.n < least {
 		return true
 	}
 	if lanes == 1 || s.run.groups == nil || s.run.groups.Lanes > 0 { // other ranks have the other lanes of blocks
 		return false
 	}
 	beyond := 0
-	for _, group := range s.spans[min(lanes-1, len(s.spans)):] {
+	for _, group := range s.ahead.spans[min(lanes-1, len(s.ahead.spans)):] {
 		beyond += group.n
 	}
 	switch {
-	case beyond >= s.position+least:
+	case beyond >= s.ahead.position+least:
 		return false // every server has a group, and the last one is as far ahead as Next is in the first one
-	case int64(s.pending) < min(s.options.PrefetchBytes/max(s.bytes, 1), maxPrefetch):
+	case int64(s.ahead.n) < min(s.options.PrefetchBytes/max(s.bytes, 1), maxPrefetch):
 		return true
 	case !s.hasLogged:
 		s.hasLogged = true
 		s.run.client.options.Logger.Info("not all servers have work at a time: more bytes of prefetched batches "+
 			"would reach further",
-			"prefetch_bytes", max(s.options.PrefetchBytes, 0), "batches", s.pending, "bytes", s.bytes, "groups",
-			len(s.spans), "servers", lanes)
+			"prefetch_bytes", max(s.options.PrefetchBytes, 0), "batches", s.ahead.n, "bytes", s.bytes, "groups",
+			len(s.ahead.spans), "servers", lanes)
 	}
 	return false
 }
@@ -224,10 +251,7 @@ func (s *session) ask() {
 		s.last++
 		request := &ticketRequest{id: s.last, ticket: next.ticket, native: next.native}
 		request.group, request.turn = s.run.groups.Of(request.ticket, len(s.lanes))
-		if s.pending++; len(s.spans) == 0 || s.spans[len(s.spans)-1].group != request.group {
-			s.spans = append(s.spans, span{group: request.group})
-		}
-		s.spans[len(s.spans)-1].n++
+		s.ahead.add(request.group)
 		s.open, s.waiting = append(s.open, request), append(s.waiting, request)
 	}
 	s.assign()

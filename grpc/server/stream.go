@@ -36,23 +36,28 @@ type stream struct {
 	ctx    context.Context
 	watch  *sendWatch
 
-	mu        sync.Mutex
-	queue     []*ticketOrder // unanswered, in the order of the tickets
-	started   int            // how many from the front are started or failed
-	working   int            // how many of those are started: at most credits
-	credits   int
-	recvErr   error         // why no more requests come; io.EOF if the client has closed its side
-	isDown    bool          // the stream is being torn down: start nothing
-	leases    *leaseConn    // batches go in shared memory; nil if not
-	native    bool          // leases may leave the arithmetic to the client, too
-	id        uint64        // as the client calls the stream
-	pipe      *replyPipe    // takes the replies; nil: gRPC does
-	piped     bool          // requests come by the pipe when the call has no more; only receive uses it
+	mu      sync.Mutex
+	queue   []*ticketOrder // unanswered, in the order of the tickets
+	started int            // how many from the front are started or failed
+	working int            // how many of those are started: at most credits
+	credits int
+	recvErr error // why no more requests come; io.EOF if the client has closed its side
+	isDown  bool  // the stream is being torn down: start nothing
+	attachment
 	lastEntry *datasetEntry // of the last ticket: see engines.keep
 	counts    *counts       // of the last ticket, and its rank; nil: there was none
 	last      *report.Rank
 	sequences map[*datasetEntry]Sequence // of datasets that are at other servers
 	wake      chan struct{}              // has one element when any of the above has changed
+}
+
+// attachment is how a client on the same host takes batches.
+type attachment struct {
+	leases *leaseConn // batches go in shared memory; nil if not
+	native bool       // leases may leave the arithmetic to the client, too
+	id     uint64     // as the client calls the stream
+	pipe   *replyPipe // takes the replies; nil: gRPC does
+	piped  bool       // requests come by the pipe when the call has no more; only receive uses it
 }
 
 // ticketOrder is a ticket being served.
