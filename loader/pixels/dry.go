@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/runs"
 	"github.com/chaski-eo/chaski/loader/resources"
@@ -95,79 +94,68 @@ func (d *DryReader) Read(ctx context.Context, a catalog.Asset, box chunk.Box, ba
 	return nil
 }
 
-// pass notes a part of the reads of an asset, as Reader.chunks makes them.
+// pass notes a part of the reads of an asset, as Reader.pass makes them.
 func (d *DryReader) pass(ctx context.Context, of *pass) error {
-	p := &d.plan
-	if err := p.set(of, d.maxChunk); err != nil {
+	if err := d.plan.set(of, d.maxChunk); err != nil {
 		return err
 	}
-	p.wholly, d.Share.Key.Mask = d.Wholly, of.mask
-	if p.pieces != nil {
-		for _, list := range [...][]int{p.chunks.Chunks, p.chunks.Sparse} {
-			for _, i := range list {
-				d.decodedRows(i)
-			}
-		}
-		return nil
-	}
-	tiles := d.Share.Tiles
-	if resources.IsLarge(p.x) || p.x.Blocks != nil && d.Share.Order > 0 {
-		tiles = nil
-	}
-	err := d.divided(ctx, tiles)
-	if tiles != nil && fault.KindOf(err) != 0 {
-		return d.divided(ctx, nil)
-	}
-	return err
+	d.plan.wholly, d.Share.Key.Mask = d.Wholly, of.mask
+	return d.plan.run(ctx, &d.Share, 0, d)
 }
 
-// divided notes the chunks that no tile has.
-func (d *DryReader) divided(ctx context.Context, tiles *TileCache) error {
-	p := &d.plan
-	p.divide(&d.Share, tiles, 0)
-	defer p.putBack(tiles)
-	err := d.decode(ctx)
-	for i := range p.own {
-		if c := &p.own[i]; c.open && err == nil {
-			tiles.Finish(c.t, false)
+// await implements executor: a tile needs no read.
+func (d *DryReader) await(context.Context, []neededChunk) error { return nil }
+
+// decode implements executor.
+func (d *DryReader) decode(ctx context.Context, wants []neededChunk) (err error) {
+	switch {
+	case d.plan.x.Blocks != nil:
+		err = d.blocks(ctx, wants)
+	case d.plan.x.Grid != nil:
+		err = d.noteStored(ctx, wants)
+	default:
+		err = d.runs(wants)
+	}
+	for i := range wants {
+		if c := &wants[i]; c.open && err == nil {
+			d.Share.Tiles.Finish(c.t, false)
 			c.open = false
 		}
 	}
 	return err
 }
 
-// decode notes the reads of the chunks that this reader decodes.
-func (d *DryReader) decode(ctx context.Context) error {
-	p := &d.plan
-	switch {
-	case p.x.Blocks != nil:
-		return d.blocks(ctx)
-	case p.x.Grid != nil:
-		return d.noteStored(ctx)
-	}
-	runs, count := p.join(p.own, math.MaxInt64, d.Gap), 0
+// runs notes the reads of chunks of a file.
+func (d *DryReader) runs(wants []neededChunk) error {
+	p, count := &d.plan, 0
+	runs := p.join(wants, math.MaxInt64, d.Gap)
 	for _, run := range runs {
 		if err := tooLong(run, d.maxChunk); err != nil {
 			return err
 		}
 		d.fetched(run)
 		for range run.Chunks {
-			d.decoded(&p.own[count])
+			d.decoded(&wants[count])
 			count++
 		}
 	}
 	if d.Measured && !d.Loose {
-		most := len(p.joined(p.own, source.MinGap))
-		d.Loose = len(p.joined(p.own, source.MaxGap)) != most
+		most := len(p.joined(wants, source.MinGap))
+		d.Loose = len(p.joined(wants, source.MaxGap)) != most
 	}
-	for _, i := range p.chunks.Sparse {
-		d.decoded(&neededChunk{i: i, place: p.x.Place(i)})
+	return nil
+}
+
+// sparse implements executor.
+func (d *DryReader) sparse(_ context.Context, list []int) error {
+	for _, i := range list {
+		d.decoded(&neededChunk{i: i, place: d.plan.x.Place(i)})
 	}
 	return nil
 }
 
 // blocks notes the reads of the array's reader, and the memory of all readers of arrays.
-func (d *DryReader) blocks(ctx context.Context) error {
+func (d *DryReader) blocks(ctx context.Context, wants []neededChunk) error {
 	p := &d.plan
 	planner := d.arrays.get(p.x.Blocks.Array, func(a chunk.BlockArray) chunk.BlockPlan {
 		if planner, ok := a.(chunk.BlockPlanner); ok {
@@ -175,15 +163,15 @@ func (d *DryReader) blocks(ctx context.Context) error {
 		}
 		return nil
 	})
-	boxes := p.boxesOf(p.own)
+	boxes := p.boxesOf(wants)
 	if prefetcher, ok := planner.(chunk.Prefetcher); ok {
 		if err := prefetcher.Ahead(ctx, p.x.Blocks.Image, boxes); err != nil {
 			return err
 		}
 	}
 	for k, box := range boxes {
-		d.note(p.own[k].i, chunk.Range{}, ReadChunk{Decoded: p.x.DecodedBytes(p.own[k].i),
-			Held: int64(p.x.DecodedBytes(p.own[k].i)) + chunk.Spare})
+		d.note(wants[k].i, chunk.Range{}, ReadChunk{Decoded: p.x.DecodedBytes(wants[k].i),
+			Held: int64(p.x.DecodedBytes(wants[k].i)) + chunk.Spare})
 		if planner == nil {
 			d.Loose = true
 			continue
@@ -233,8 +221,8 @@ func (d *DryReader) decoded(c *neededChunk) {
 	d.note(c.i, c.place, ReadChunk{Decoded: n, Rows: (pixels + width - 1) / width, Held: int64(n) + chunk.Spare})
 }
 
-// decodedRows notes that the first rows of a chunk are decoded, in pieces.
-func (d *DryReader) decodedRows(i int) {
+// rows implements executor.
+func (d *DryReader) rows(_ context.Context, i int) error {
 	x := d.plan.x
 	_, rows := d.plan.rowsOf(i)
 	place := x.Place(i)
@@ -245,6 +233,7 @@ func (d *DryReader) decodedRows(i int) {
 	}
 	bands, _, width := x.DecodedShape(i)
 	d.note(i, place, ReadChunk{Decoded: rows * bands * width * x.DType.Size(), Held: pieceBytes(x, d.plan.pieces)})
+	return nil
 }
 
 // note adds a chunk whose bytes lie at a place.
@@ -254,12 +243,12 @@ func (d *DryReader) note(i int, place chunk.Range, c ReadChunk) {
 }
 
 // noteStored notes the reads of chunks of an array.
-func (d *DryReader) noteStored(ctx context.Context) error {
+func (d *DryReader) noteStored(ctx context.Context, wants []neededChunk) error {
 	p := &d.plan
-	for k := range p.own {
-		c := &p.own[k].stored
+	for k := range wants {
+		c := &wants[k].stored
 		at, exact := p.x.Grid.Array.Known(c.of)
-		if c.at = at; c.again {
+		if c.at = at; c.repeat {
 			continue
 		}
 		if !exact && d.Finds {
@@ -281,10 +270,10 @@ func (d *DryReader) noteStored(ctx context.Context) error {
 		d.Chunks = append(d.Chunks, ReadChunk{Chunk: int(c.of.Number), Source: c.of.Array, Off: place.Off,
 			Len: place.Len, Decoded: n, Rows: 1, Held: int64(n) + chunk.Spare})
 	}
-	for _, run := range p.storedRuns(p.own, d.Gap) {
+	for _, run := range p.storedRuns(wants, d.Gap) {
 		length := run.at.At.Len
 		if run.at.Object {
-			length = int64(p.x.Grid.Array.Size(p.own[run.chunks[0]].stored.of))
+			length = int64(p.x.Grid.Array.Size(wants[run.chunks[0]].stored.of))
 			d.Loose = true
 		}
 		d.Runs = append(d.Runs, ReadRange{File: run.at.URI, Off: run.at.At.Off, Len: length, Requests: 1, Held: true})

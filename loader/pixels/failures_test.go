@@ -148,7 +148,7 @@ func TestFilesOfAnotherSize(t *testing.T) {
 // tile.
 func checkTiles(t *testing.T, r *Reader) {
 	t.Helper()
-	for _, list := range [][]neededChunk{r.plan.own[:cap(r.plan.own)], r.plan.others[:cap(r.plan.others)]} {
+	for _, list := range [][]neededChunk{r.plan.own[:cap(r.plan.own)], r.plan.foreign[:cap(r.plan.foreign)]} {
 		for _, c := range list {
 			if c.t != nil {
 				t.Errorf("the reader keeps tile %+v", c.t.key)

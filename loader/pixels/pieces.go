@@ -17,18 +17,6 @@ import (
 // depend on the size of the chunk. Nothing is kept between windows: every window decodes its chunk from the
 // first row on.
 
-// inPieces decodes the chunks of the plan in pieces, one chunk after the other.
-func (w *walk) inPieces(ctx context.Context) error {
-	for _, list := range [...][]int{w.plan.chunks.Chunks, w.plan.chunks.Sparse} {
-		for _, i := range list {
-			if err := w.rows(ctx, i); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // rows decodes chunk i down to the last row of the box, and puts the pieces that meet the box into the sink.
 func (w *walk) rows(ctx context.Context, i int) error {
 	x, pieces := w.x, w.pieces

@@ -1,12 +1,14 @@
 package pixels
 
 import (
+	"context"
 	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/format/chunk/runs"
+	"github.com/chaski-eo/chaski/loader/resources"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -67,10 +69,10 @@ type plan struct {
 	strip    chunk.Index  // several strips as one chunk: see strips
 	joinedOf *chunk.Index // of which strip has several
 
-	own, others []neededChunk // see divide
-	numbers     []int         // of the chunks that are read next
-	runs        []storedRun   // of an array that are read next
-	boxes       []chunk.Box   // of an array that are read next
+	own, foreign []neededChunk // see divide
+	numbers      []int         // of the chunks that are read next
+	runs         []storedRun   // of an array that are read next
+	boxes        []chunk.Box   // of an array that are read next
 }
 
 // neededChunk is a chunk that a window needs, and its tile.
@@ -104,7 +106,65 @@ func (p *plan) unit() *chunk.Index {
 	return p.x
 }
 
-// divide divides the chunks of the plan into those that this reader decodes, own, and those that others decode. The
+// executor does what a plan says: a walk reads and decodes, a DryReader notes it.
+type executor interface {
+	// rows decodes a chunk in pieces of rows.
+	rows(ctx context.Context, i int) error
+	// decode decodes chunks that this reader decodes.
+	decode(ctx context.Context, wants []neededChunk) error
+	// await takes a chunk that another reader decodes, the first of list.
+	await(ctx context.Context, list []neededChunk) error
+	// sparse makes chunks that the file leaves out.
+	sparse(ctx context.Context, list []int) error
+}
+
+// run executes the plan. version is of a local file, as in fileVersion.
+func (p *plan) run(ctx context.Context, share *Shared, version uint64, x executor) error {
+	if p.pieces != nil {
+		for _, list := range [...][]int{p.chunks.Chunks, p.chunks.Sparse} {
+			for _, i := range list {
+				if err := x.rows(ctx, i); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	tiles := share.Tiles
+	// A shared chunk may be one that another worker decodes. That worker may itself wait for the room that this one
+	// holds, so waiting for it would be a deadlock. Chunks of arrays are not announced.
+	if resources.IsLarge(p.x) || p.x.Blocks != nil && share.Order > 0 {
+		tiles = nil
+	}
+	err := p.runShared(ctx, share, tiles, version, x)
+	if tiles != nil && fault.KindOf(err) != 0 {
+		// If a shared chunk is damaged, the reader reads the window again, without sharing. Otherwise the result would
+		// depend on the number of workers: which damaged chunk is found first follows from which worker decodes it, and
+		// shared chunks are decoded to their last row, where damage may lie below the rows of this window.
+		return p.runShared(ctx, share, nil, version, x)
+	}
+	return err
+}
+
+// runShared executes the plan of whole chunks: first those that this reader decodes, then those that others decode. In
+// the other order two readers could each wait for a chunk of the other, forever.
+func (p *plan) runShared(ctx context.Context, share *Shared, tiles *TileCache, version uint64, x executor) error {
+	p.divide(share, tiles, version)
+	defer p.putBack(tiles)
+	if err := x.decode(ctx, p.own); err != nil {
+		return err
+	}
+	for rest := p.foreign; len(rest) > 0; {
+		n := groupEnd(rest)
+		if err := x.await(ctx, rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return x.sparse(ctx, p.chunks.Sparse)
+}
+
+// divide divides the chunks of the plan into those that this reader decodes, own, and those that others decode, foreign. The
 // caller must call putBack.
 func (p *plan) divide(share *Shared, tiles *TileCache, version uint64) {
 	if p.x.Grid != nil {
@@ -112,7 +172,7 @@ func (p *plan) divide(share *Shared, tiles *TileCache, version uint64) {
 		return
 	}
 	// Grown once, because the dry reader of a window serves no other.
-	p.own, p.others = slices.Grow(p.own[:0], len(p.chunks.Chunks)), p.others[:0]
+	p.own, p.foreign = slices.Grow(p.own[:0], len(p.chunks.Chunks)), p.foreign[:0]
 	key, order := share.Key, share.Order
 	for _, i := range p.chunks.Chunks {
 		if tiles == nil {
@@ -128,7 +188,7 @@ func (p *plan) divide(share *Shared, tiles *TileCache, version uint64) {
 		if t, decode := tiles.Get(key, version, p.x.DecodedBytes(i), order, rows); t == nil || decode {
 			p.own = append(p.own, neededChunk{i: i, t: t, open: decode})
 		} else {
-			p.others = append(p.others, neededChunk{i: i, t: t})
+			p.foreign = append(p.foreign, neededChunk{i: i, t: t})
 		}
 	}
 }
@@ -136,7 +196,7 @@ func (p *plan) divide(share *Shared, tiles *TileCache, version uint64) {
 // putBack puts back the tiles that divide got. It marks the others as failed, for which other readers would wait
 // forever.
 func (p *plan) putBack(tiles *TileCache) {
-	for _, list := range [...][]neededChunk{p.own, p.others} {
+	for _, list := range [...][]neededChunk{p.own, p.foreign} {
 		for _, c := range list {
 			if c.open {
 				tiles.Finish(c.t, true)

@@ -22,6 +22,7 @@ type Reader struct {
 	last     lastArray
 	Decoder  *chunk.Decoder
 	plan     plan
+	walk     walk // that executes the plan
 	indexes  freshness
 	Stored   []byte        // the bytes of one run, as stored in the file
 	Samples  []byte        // one decoded chunk, or a piece of one
@@ -135,17 +136,6 @@ func (r *Reader) Read(
 		}
 	}
 	return nil
-}
-
-// pass reads a part of an asset whose file is open.
-func (r *Reader) pass(ctx context.Context, file source.Reader, p *pass) (err error) {
-	if p.file != nil {
-		if file, err = r.open(ctx, p.file); err != nil {
-			return err
-		}
-		defer file.Close()
-	}
-	return r.chunks(ctx, file, p)
 }
 
 // open opens the file of an asset and checks that it is still the file that the index describes.

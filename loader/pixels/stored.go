@@ -17,7 +17,7 @@ func (w *walk) find(ctx context.Context, wants []neededChunk) error {
 	w.numbers = w.numbers[:0] // of those that take requests
 	for k := range wants {
 		at, exact := array.Known(wants[k].stored.of)
-		if wants[k].stored.at = at; !exact && !wants[k].stored.again {
+		if wants[k].stored.at = at; !exact && !wants[k].stored.repeat {
 			w.numbers = append(w.numbers, k)
 		}
 	}
@@ -60,7 +60,7 @@ func (w *walk) decodeStored(ctx context.Context, wants []neededChunk) error {
 	// Before the runs, which find more chunks absent and decode these themselves.
 	for k := range wants {
 		c := &wants[k].stored
-		if !c.again && (c.at.Absent || c.at.Inline != nil) {
+		if !c.repeat && (c.at.Absent || c.at.Inline != nil) {
 			if err := w.storedChunk(ctx, c.at.Inline, wants[k:]); err != nil {
 				return err
 			}
@@ -115,21 +115,20 @@ func (w *walk) fetchStored(ctx context.Context, list []storedRun) error {
 		}
 		return w.readStored(ctx, file, run, &w.last.runs[0])
 	}
-	reader, array := w.Reader, w.x.Grid.Array // so that the walk stays off the heap
 	return each.Of(ctx, int64(len(list)), len(list), func(ctx context.Context, i int64) error {
 		at := &list[i].at
 		if at.Object && list[i].most <= maxWhole {
 			ctx = source.WithWhole(ctx, list[i].most)
 		}
-		file, err := source.OpenKnown(ctx, reader.opener, at.URI, source.Known{Size: at.Size, ETag: at.ETag})
-		if list[i].absent = at.Object && err != nil && array.Missing(err); list[i].absent {
+		file, err := source.OpenKnown(ctx, w.opener, at.URI, source.Known{Size: at.Size, ETag: at.ETag})
+		if list[i].absent = at.Object && err != nil && w.x.Grid.Array.Missing(err); list[i].absent {
 			return nil
 		}
 		if err != nil {
 			return fault.WithFile(err, at.URI)
 		}
 		defer file.Close()
-		return reader.readStored(ctx, file, &list[i], &reader.last.runs[i])
+		return w.readStored(ctx, file, &list[i], &w.last.runs[i])
 	})
 }
 

@@ -14,10 +14,10 @@ import (
 
 // storedChunk is where a needed chunk of an array lies.
 type storedChunk struct {
-	of    chunk.ChunkID
-	begin int  // the byte of the decoded chunk at which the samples begin
-	again bool // the needed chunk before this one lies in the same stored chunk
-	at    chunk.Stored
+	of     chunk.ChunkID
+	begin  int  // the byte of the decoded chunk at which the samples begin
+	repeat bool // the needed chunk before this one lies in the same stored chunk
+	at     chunk.Stored
 }
 
 // storedRun is a range of a file of an array that is read at once, with chunks in it.
@@ -42,10 +42,10 @@ func (p *plan) divideStored(share *Shared, tiles *TileCache) {
 		x, y := a.stored.of, b.stored.of
 		return cmp.Or(cmp.Compare(x.Array, y.Array), cmp.Compare(x.Number, y.Number))
 	})
-	p.own, p.others = needed[:0], p.others[:0]
+	p.own, p.foreign = needed[:0], p.foreign[:0]
 	mine := true
 	for k, c := range needed {
-		if c.stored.again = k > 0 && c.stored.of == needed[k-1].stored.of; !c.stored.again {
+		if c.stored.repeat = k > 0 && c.stored.of == needed[k-1].stored.of; !c.stored.repeat {
 			mine = true
 			if tiles != nil {
 				key := TileKey{Source: c.stored.of.Array, Chunk: int(c.stored.of.Number)}
@@ -56,7 +56,7 @@ func (p *plan) divideStored(share *Shared, tiles *TileCache) {
 		if mine {
 			p.own = append(p.own, c) // which is never ahead of needed
 		} else {
-			p.others = append(p.others, c)
+			p.foreign = append(p.foreign, c)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (p *plan) divideStored(share *Shared, tiles *TileCache) {
 // groupEnd returns where the needed chunks end that lie in the stored chunk of the first of list.
 func groupEnd(list []neededChunk) int {
 	end := 1
-	for end < len(list) && list[end].stored.again {
+	for end < len(list) && list[end].stored.repeat {
 		end++
 	}
 	return end
@@ -74,7 +74,7 @@ func groupEnd(list []neededChunk) int {
 func (p *plan) storedRuns(wants []neededChunk, gap int64) []storedRun {
 	p.numbers = p.numbers[:0]
 	for k := range wants {
-		if at := &wants[k].stored.at; !wants[k].stored.again && !at.Absent && at.Inline == nil {
+		if at := &wants[k].stored.at; !wants[k].stored.repeat && !at.Absent && at.Inline == nil {
 			p.numbers = append(p.numbers, k)
 		}
 	}

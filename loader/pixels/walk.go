@@ -23,16 +23,21 @@ type walk struct {
 	sink  Sink
 }
 
-// chunks puts the chunks of a pass into its sink. For arrays f is nil, because their readers open files themselves.
-func (r *Reader) chunks(ctx context.Context, f source.Reader, p *pass) error {
+// pass reads a part of an asset whose file is open. For arrays the file is nil, because their readers open files
+// themselves.
+func (r *Reader) pass(ctx context.Context, file source.Reader, p *pass) (err error) {
+	if p.file != nil {
+		if file, err = r.open(ctx, p.file); err != nil {
+			return err
+		}
+		defer file.Close()
+	}
 	r.Share.Key.Mask = p.mask
 	if err := r.plan.set(p, r.maxChunk); err != nil {
 		return err
 	}
-	w := walk{Reader: r, plan: &r.plan, file: f, sink: p.sink}
-	unit := w.unit()
-	large := resources.IsLarge(unit)
-	if large {
+	unit := r.plan.unit()
+	if resources.IsLarge(unit) {
 		done, err := r.waitForMemory(ctx, unit)
 		if err != nil {
 			return err
@@ -40,44 +45,13 @@ func (r *Reader) chunks(ctx context.Context, f source.Reader, p *pass) error {
 		defer done()
 	}
 	r.growSamples(unit)
-	if w.pieces != nil {
-		return w.inPieces(ctx)
+	w := &r.walk // so that the walk of each pass needs no memory of its own
+	*w = walk{Reader: r, plan: &r.plan, file: file, sink: p.sink}
+	defer func() { *w = walk{} }()
+	if p.x.Blocks != nil {
+		w.array = r.arrays.get(p.x.Blocks.Array, r.openArray)
 	}
-	if w.x.Blocks != nil {
-		w.array = r.arrays.get(w.x.Blocks.Array, r.openArray)
-	}
-	tiles := r.Share.Tiles
-	// A shared chunk may be one that another worker decodes. That worker may itself wait for the room that this one
-	// holds, so waiting for it would be a deadlock. Chunks of arrays are not announced.
-	if large || w.x.Blocks != nil && r.Share.Order > 0 {
-		tiles = nil
-	}
-	err := w.decodeAll(ctx, tiles)
-	if tiles != nil && fault.KindOf(err) != 0 {
-		// If a shared chunk is damaged, the reader reads the window again, without sharing. Otherwise the result would
-		// depend on the number of workers: which damaged chunk is found first follows from which worker decodes it, and
-		// shared chunks are decoded to their last row, where damage may lie below the rows of this window.
-		return w.decodeAll(ctx, nil)
-	}
-	return err
-}
-
-// decodeAll puts the chunks of the plan into the sink: first those that this reader decodes, then those that others
-// decode. In the other order two readers could each wait for a chunk of the other, forever.
-func (w *walk) decodeAll(ctx context.Context, tiles *TileCache) error {
-	w.divide(&w.Share, tiles, w.version.local)
-	defer w.putBack(tiles)
-	if err := w.decode(ctx, w.own); err != nil {
-		return err
-	}
-	for rest := w.others; len(rest) > 0; {
-		n := groupEnd(rest)
-		if err := w.await(ctx, rest[:n]); err != nil {
-			return err
-		}
-		rest = rest[n:]
-	}
-	return w.sparse(ctx)
+	return w.run(ctx, &w.Share, w.version.local, w)
 }
 
 // decode reads and decodes chunks: of the file in runs.
@@ -176,13 +150,12 @@ func (w *walk) fetch(ctx context.Context, list []runs.Run) error {
 	if len(list) == 1 {
 		return w.file.ReadAt(ctx, w.Stored, list[0].Off)
 	}
-	file, stored := w.file, w.Stored // so that the walk stays off the heap
 	return each.Of(ctx, int64(len(list)), len(list), func(ctx context.Context, i int64) error {
 		begin := int64(0)
 		for _, run := range list[:i] {
 			begin += run.Len
 		}
-		return file.ReadAt(ctx, stored[begin:][:list[i].Len], list[i].Off)
+		return w.file.ReadAt(ctx, w.Stored[begin:][:list[i].Len], list[i].Off)
 	})
 }
 
@@ -290,13 +263,13 @@ func (w *walk) await(ctx context.Context, list []neededChunk) error {
 }
 
 // sparse makes the chunks that the file leaves out.
-func (w *walk) sparse(ctx context.Context) error {
-	if len(w.plan.chunks.Sparse) == 0 {
+func (w *walk) sparse(ctx context.Context, list []int) error {
+	if len(list) == 0 {
 		return nil
 	}
 	w.begin()
 	defer w.end()
-	for _, i := range w.plan.chunks.Sparse {
+	for _, i := range list {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
