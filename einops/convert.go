@@ -61,27 +61,36 @@ type Converter struct {
 	from, to         dtype.Type
 	fromNum, toNum   kernel.Num // None for complex types
 	fromSize, toSize int
+	linear
+	noDataRule
 
-	copies        bool // elements are the samples' bytes
-	widens        bool // integers to int64
-	rows          bool // see ofRows
-	odd           bool // float64 to float16 or uint8: see kernel.LoadOdd
+	copies       bool // elements are the samples' bytes
+	widens       bool // integers to int64
+	rows         bool // see ofRows
+	odd          bool // float64 to float16 or uint8: see kernel.LoadOdd
+	checked      bool
+	table        *Table // or nil
+	samePerBand  bool
+	maxBand      int // bands that scale, offset and missing are given for
+	complexParts kernel.Num
+}
+
+// linear is the scale, the offset and the clip of a Converter.
+type linear struct {
 	affine        bool
 	scale, offset []float32
 	clip          bool
 	lo, hi        float32
+}
 
-	noData       bool
-	missing      [][]kernel.Match // of each band, or of all
-	imag         kernel.Match     // of the imaginary part
-	fillNoData   bool
-	checked      bool
-	table        *Table // or nil
-	fill         [16]byte
-	fillFloat    float32 // fill, rounded to the type of the tensor
-	samePerBand  bool
-	maxBand      int // bands that scale, offset and missing are given for
-	complexParts kernel.Num
+// noDataRule is what is nodata for a Converter, and what becomes of it.
+type noDataRule struct {
+	noData     bool
+	missing    [][]kernel.Match // of each band, or of all
+	imag       kernel.Match     // of the imaginary part
+	fillNoData bool
+	fill       [16]byte
+	fillFloat  float32 // fill, rounded to the type of the tensor
 }
 
 var complexParts = map[dtype.Type]kernel.Num{
@@ -95,7 +104,7 @@ func NewConverter(c Convert) (*Converter, error) {
 	converter := &Converter{
 		from: c.From, to: c.To, fromNum: c.From.Num(), toNum: c.To.Num(),
 		fromSize: c.From.Size(), toSize: c.To.Size(), complexParts: complexParts[c.From],
-		fillNoData: c.FillNoData,
+		noDataRule: noDataRule{fillNoData: c.FillNoData},
 	}
 	if !c.From.Valid() || !c.To.Valid() {
 		return nil, errors.New("einops: conversion without a sample or element type")
@@ -174,9 +183,7 @@ func (cv *Converter) setBands(lengths ...int) {
 }
 
 // band returns a and c of a band.
-func (cv *Converter) band(b int) (a, c float32) {
-	return pick(cv.scale, b, 1), pick(cv.offset, b, 0)
-}
+func (l *linear) band(b int) (a, c float32) { return pick(l.scale, b, 1), pick(l.offset, b, 0) }
 
 func pick(s []float32, b int, fallback float32) float32 {
 	switch len(s) {

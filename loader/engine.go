@@ -193,7 +193,6 @@ type Pending struct {
 	inFiles [][]byte       // for each raster field that picks steps of files, which there are: see Pending.hasSteps
 	there   [][]byte       // for each field, where it is there: see Pending.noteRead; nil if batches do not say it
 	todo    atomic.Int64   // units that are not done
-	order   int64          // of its first row in Engine.tiles
 	plan    tilePlan
 	same    map[workUnit]*sameRaster // of units whose rows have the same raster
 	run     *runAhead                // nil unless its reads were announced

@@ -15,11 +15,11 @@ type plannedTicket struct {
 	ctx    context.Context
 	ticket steps.Ticket
 	plan   *tilePlan
-	order  int64 // of its first row
 }
 
 // tilePlan is what a ticket has told Engine.tiles about the chunks of its windows.
 type tilePlan struct {
+	order  int64 // of the ticket's first row in Engine.tiles
 	mu     sync.Mutex
 	isDone bool // the ticket is done
 	orders []int64
@@ -190,7 +190,7 @@ func (p *tilePlanner) ticket(t plannedTicket) {
 		if works && !foreseen {
 			w.needs = p.needs(t.ctx, t.ticket, k)
 		}
-		works = works && t.plan.add(p.tiles, t.order+int64(k), w.needs)
+		works = works && t.plan.add(p.tiles, t.plan.order+int64(k), w.needs)
 	}
 	if run == nil {
 		return
@@ -198,7 +198,7 @@ func (p *tilePlanner) ticket(t plannedTicket) {
 	if len(run.windows) == 0 {
 		run.next, run.row = p.following(t.ticket), 0
 	}
-	run.caller, run.last = resources.CallerOf(t.ctx), t.order+int64(rows)
+	run.caller, run.last = resources.CallerOf(t.ctx), t.plan.order+int64(rows)
 	run.rows += rows
 	run.order = max(run.order, run.last+int64(len(run.windows)))
 }
@@ -215,7 +215,7 @@ func (p *tilePlanner) runOf(t plannedTicket) (found *plannedRun) {
 		if found == nil && r.skipTo(p.tiles, t.ticket) {
 			found, jumps = r, false
 		}
-		ends := jumps || t.order-r.last > patience*int64(len(r.windows)+t.ticket.Rows())
+		ends := jumps || t.plan.order-r.last > patience*int64(len(r.windows)+t.ticket.Rows())
 		if ends && r != found {
 			r.forget(p.tiles, len(r.windows))
 		}

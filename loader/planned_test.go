@@ -232,7 +232,7 @@ func TestWindowsPlannedAhead(t *testing.T) {
 	order := int64(1)
 	asks := func(ticket steps.Ticket, stream int) plannedTicket {
 		ctx := resources.WithCaller(t.Context(), resources.Caller{Stream: stream})
-		plan := plannedTicket{ctx, ticket, &tilePlan{}, order}
+		plan := plannedTicket{ctx, ticket, &tilePlan{order: order}}
 		order += int64(ticket.Rows())
 		if tile, _ := e.tiles.Get(pixels.TileKey{Row: -1}, 0, 1<<40, 1, 1); tile != nil { // a chunk is missed
 			t.Fatal("a tile of a terabyte")

@@ -104,7 +104,7 @@ func (u workUnit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row i
 		case u.order > 0:
 			r.Share = pixels.Shared{Tiles: r.ForViews(), Key: key, Order: u.order}
 		case engine.toPlan != nil && d.sharesChunks(len(pending.ticket.Corners) > 0):
-			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.order + int64(u.row)}
+			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.plan.order + int64(u.row)}
 		}
 		if rd.part >= 0 {
 			return u.readPart(r, rd)

@@ -53,10 +53,10 @@ func (e *Engine) dispatch(ctx context.Context) {
 		tickets++
 		pending.ctx = source.WithOrder(pending.ctx, tickets) // before another goroutine has the ticket
 		if e.toPlan != nil {
-			pending.order = order
+			pending.plan.order = order
 			order += int64(len(pending.draws))
 			select {
-			case e.toPlan <- plannedTicket{pending.ctx, pending.ticket, &pending.plan, pending.order}:
+			case e.toPlan <- plannedTicket{pending.ctx, pending.ticket, &pending.plan}:
 			default: // it goes on without, since headers come slowly
 			}
 		}
