@@ -474,7 +474,8 @@ func (e *Engine) digest() string {
 
 // describe fills the infos of a group with the tensors of a batch of one row, in the order of the fields.
 func (e *Engine) describe(g *group, one *batchLayout) {
-	padding := &Pending{engine: e, group: g, batchMemory: batchMemory{layout: one}, draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
+	padding := &Pending{engine: e, group: g, batchMemory: batchMemory{layout: one},
+		draws: make([]shuffle.Draw, 1), errs: make([]rowErrors, 1),
 		batch: &batch.Batch{Rows: 1, Valid: make([]bool, 1), Positions: []int64{-1}}}
 	parts := padding.columnsOfBatch()
 	add := func(c batchColumn) {

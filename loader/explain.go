@@ -96,19 +96,9 @@ func (e *Engine) explainVectors(ctx context.Context, d *dataset, draw *shuffle.D
 	return nil
 }
 
-// explaining returns what describes the reads of a window of a field.
-func (e *Engine) explaining(d *dataset) func(context.Context, *dataset, *shuffle.Draw, int, int, int64) (
-	[]dryrun.Asset, error) {
-	if d.ground != nil {
-		return e.explainGround
-	}
-	return e.explainWindow
-}
-
 // explainRasters adds the reads of the rasters of a draw.
 func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	r *dryrun.Row) (stop bool, _ error) {
-	explain := e.explaining(d)
 	for i, step := range d.images() {
 		row := e.rowRead(d, draw, i, step)
 		for number, view := range d.ofViews() {
@@ -120,7 +110,7 @@ func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.D
 				r.Assets = append(r.Assets, dryrun.Asset{Field: d.rasters[i].Name, Step: step, View: number, Row: row})
 				continue
 			}
-			read, err := explain(ctx, view, &drawn, i, step, row)
+			read, err := e.explainWindow(ctx, view, &drawn, i, step, row)
 			if err == nil {
 				r.Assets = append(r.Assets, read...)
 				continue
@@ -150,8 +140,8 @@ func (e *Engine) Sources() []batch.SourceInfo {
 
 // explainGround describes the reads of a window on the ground. Headers do not show all: scenes are read one after the
 // other until no pixel is missing, so a run may skip those after the first.
-func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field, step int,
-	_ int64) (out []dryrun.Asset, _ error) {
+func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field, step int) (
+	out []dryrun.Asset, _ error) {
 	err := eachPiece(d.rasters[field], func(part int, of *pixels.Raster) error {
 		seen := make([]byte, of.H*of.W)
 		left := len(seen)

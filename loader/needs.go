@@ -50,9 +50,12 @@ func needs(assets []dryrun.Asset) (out []pixels.Need) {
 	return out
 }
 
-// explainWindow describes the reads of a window of a field, from a row of the table.
+// explainWindow describes the reads of a window of a field, from a row of the table or on the ground.
 func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Draw, field, step int,
 	row int64) (out []dryrun.Asset, _ error) {
+	if d.ground != nil {
+		return e.explainGround(ctx, d, draw, field, step)
+	}
 	err := e.eachRead(ctx, d, draw, field, step, row, func(rd *rasterRead) error {
 		asset, err := e.explainRead(ctx, d, field, step, rd)
 		asset.View = draw.View

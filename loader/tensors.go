@@ -79,8 +79,8 @@ func (p *Pending) raster(sized *dataset, i int) []batch.Tensor {
 // convertOf returns the arithmetic that a native tensor leaves to the receiver.
 func convertOf(r *pixels.Raster, p *einops.Plan) *batch.Convert {
 	base := r.Final.Base
-	convert := &batch.Convert{To: r.To, Scale: base.Scale, Offset: base.Offset, BandAxis: -1, Clip: base.Clip, Lo: base.Lo,
-		Hi: base.Hi, Fill: base.Fill}
+	convert := &batch.Convert{To: r.To, Scale: base.Scale, Offset: base.Offset, BandAxis: -1, Clip: base.Clip,
+		Lo: base.Lo, Hi: base.Hi, Fill: base.Fill}
 	if len(base.Scale) > 1 {
 		convert.BandAxis = p.BandAxis()
 	}

@@ -120,7 +120,7 @@ func viewOrder(view int) int64 { return int64(view) + 1 }
 // first is the place of the first one in Reader.ForViews. The caller must call over when they are read.
 func (u workUnit) announce(r *pixels.Reader, first int64) (over func()) {
 	d, draw, tiles := u.p.set(u.row), &u.p.draws[u.row], r.ForViews()
-	row, explain := u.p.engine.rowRead(d, draw, u.field, u.step), u.p.engine.explaining(d)
+	row := u.p.engine.rowRead(d, draw, u.field, u.step)
 	views := d.ofViews()
 	announced := make([][]pixels.Need, len(views))
 	for i, view := range views {
@@ -128,7 +128,7 @@ func (u workUnit) announce(r *pixels.Reader, first int64) (over func()) {
 		if view.pooled() {
 			continue
 		}
-		assets, err := explain(u.p.ctx, view, &drawn, u.field, u.step, row)
+		assets, err := u.p.engine.explainWindow(u.p.ctx, view, &drawn, u.field, u.step, row)
 		if err != nil {
 			continue // reading it gives the error
 		}

@@ -261,7 +261,8 @@ func TestKeyFileThatIsNone(t *testing.T) {
 	dir := t.TempDir()
 	for name, kind := range map[string]fault.Kind{dir: fault.Unsupported, filepath.Join(dir, "none"): fault.NotFound} {
 		t.Setenv(store.KeyFileVar, name)
-		if _, err := store.KeyFromEnv(); fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), name+": key file: ") {
+		_, err := store.KeyFromEnv()
+		if fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), name+": key file: ") {
 			t.Errorf("%v, want %v", err, kind)
 		}
 	}

@@ -38,8 +38,8 @@ func (s Set) About() About {
 }
 
 // Tables returns the tables that queries about the samples that meet some conditions can name: data has these
-// samples, below0, below1, … are as of Samples.below, entries0, … as of Samples.entries, and all others as of taco.Dataset.SQLTable. It
-// uses only the option SQL.
+// samples, below0, below1, … are as of Samples.below, entries0, … as of Samples.entries, and all others as of
+// taco.Dataset.SQLTable. It uses only the option SQL.
 func (s Set) Tables(ctx context.Context, where []spec.Condition, o resources.Options) (query.Tables, error) {
 	found, err := s.Samples(ctx, spec.Subset{Where: where}, o)
 	if err != nil {

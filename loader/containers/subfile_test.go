@@ -6,9 +6,9 @@ import (
 	"github.com/chaski-eo/chaski/store"
 )
 
-// FuzzSubfile parses any name of a byte range: what it accepts has no negative offset or size, and store.Entry.VSI writes it
-// back so that it is read as the same range. Any range of a file without a scheme survives both, unless it is empty: a
-// size of 0 reaches to the end of the file, as GDAL has it.
+// FuzzSubfile parses any name of a byte range: what it accepts has no negative offset or size, and store.Entry.VSI
+// writes it back so that it is read as the same range. Any range of a file without a scheme survives both, unless it is
+// empty: a size of 0 reaches to the end of the file, as GDAL has it.
 func FuzzSubfile(f *testing.F) {
 	for _, s := range []string{"/vsisubfile/0_10,a.tif", "/vsisubfile/7_0,", "/vsisubfile/-1_5,a",
 		"/vsisubfile/1_2_3,a",

@@ -21,7 +21,8 @@ func TestErrorsOfLongNames(t *testing.T) {
 	long := strings.Repeat("x", 3<<20)
 	_, missing := PickBands([]string{long, "B04"}, []string{"B08"})
 	_, twice := PickBands([]string{long, "B04", long}, []string{long})
-	r, o := &Raster{naming: naming{names: []string{"B04", long}, namesOf: "a.tif"}}, &Raster{naming: naming{names: []string{long}, namesOf: "b.tif"}}
+	r := &Raster{naming: naming{names: []string{"B04", long}, namesOf: "a.tif"}}
+	o := &Raster{naming: naming{names: []string{long}, namesOf: "b.tif"}}
 	for say, err := range map[string]error{
 		`no band "B08"; there are ["xxx`: missing,
 		`"B04"`:                          twice,
@@ -70,7 +71,8 @@ func TestOrderOfBands(t *testing.T) {
 				}
 			}
 		}
-		err := (&Raster{naming: naming{names: first, namesOf: "a.tif"}}).SameOrder(&Raster{naming: naming{names: other, namesOf: "b.tif"}})
+		err := (&Raster{naming: naming{names: first, namesOf: "a.tif"}}).
+			SameOrder(&Raster{naming: naming{names: other, namesOf: "b.tif"}})
 		if (err == nil) != (places == nil) || err != nil && !strings.Contains(err.Error(), places[0]) {
 			t.Fatalf("%q and %q: %v; want %q", first, other, err, places)
 		}

@@ -164,8 +164,8 @@ func (p *plan) runShared(ctx context.Context, share *Shared, tiles *TileCache, v
 	return x.sparse(ctx, p.chunks.Sparse)
 }
 
-// divide divides the chunks of the plan into those that this reader decodes, own, and those that others decode, foreign. The
-// caller must call putBack.
+// divide divides the chunks of the plan into those that this reader decodes, own, and those that others decode,
+// foreign. The caller must call putBack.
 func (p *plan) divide(share *Shared, tiles *TileCache, version uint64) {
 	if p.x.Grid != nil {
 		p.divideStored(share, tiles)

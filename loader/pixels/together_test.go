@@ -151,7 +151,8 @@ func TestRunsOfOneRequest(t *testing.T) {
 		MaxRun + 1})
 	few := rapid.Int64Range(1, 5)
 	rapid.Check(t, func(t *rapid.T) {
-		w := &walk{Reader: &Reader{environment: environment{maxChunk: 2 * MaxRun, waits: rapid.Bool().Draw(t, "remote")}}}
+		w := &walk{Reader: &Reader{}}
+		w.maxChunk, w.waits = 2*MaxRun, rapid.Bool().Draw(t, "remote")
 		cache := nearRuns{offsets: map[int64]bool{}}
 		if rapid.Bool().Draw(t, "cache") {
 			w.disk = cache

@@ -14,8 +14,9 @@ import (
 )
 
 // One opens the one raster that a name leads to: a file, the image of a Zarr store, a path in a container or the cell
-// of a table (CONTAINER::PATH), or a byte range as store.Entry.VSI names it. A local file of that very name takes precedence.
-// For remote names the container is tried first, because asking for the file takes a request. o must have its defaults.
+// of a table (CONTAINER::PATH), or a byte range as store.Entry.VSI names it. A local file of that very name takes
+// precedence. For remote names the container is tried first, because asking for the file takes a request. o must have
+// its defaults.
 func One(ctx context.Context, o resources.Options, name string) (catalog.Asset, error) {
 	switch {
 	case !inside(name), store.Inside(name):

@@ -49,8 +49,8 @@ func (w *containerWriter) nameLevels(ctx context.Context, paths []string) (*name
 		samples = append(samples, int32(i))
 		if first := &top.Rows[samples[0]]; row.Folder != first.Folder {
 			return nil, unsupported("sample "+strconv.Quote(row.ID),
-				"is a %s, and %q is a %s: the samples of TACO 3 have the same files", store.EntryType(row.Folder), first.ID,
-				store.EntryType(first.Folder))
+				"is a %s, and %q is a %s: the samples of TACO 3 have the same files", store.EntryType(row.Folder),
+				first.ID, store.EntryType(first.Folder))
 		}
 	}
 	if len(samples) == 0 {

@@ -120,8 +120,8 @@ var FormNames = []string{"auto", "zip", "folder", "taco3", "tacocat", "tacocat-f
 // namedForms are the forms of FormNames. Auto is the one that FormOf returns.
 var namedForms = [...]Form{Auto, ZIP, Folder, Cozip, Tacocat, TacocatFile, Tacollection}
 
-// ParseForm returns the form of a container at path by one of FormNames. Of TACO 3, the path says whether it is a ZIP, a
-// folder or an index. A path that the form does not have is an error without a kind.
+// ParseForm returns the form of a container at path by one of FormNames. Of TACO 3, the path says whether it is a ZIP,
+// a folder or an index. A path that the form does not have is an error without a kind.
 func ParseForm(name, path string) (Form, error) {
 	ext := strings.ToLower(filepath.Ext(path))
 	switch {
