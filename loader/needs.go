@@ -65,6 +65,24 @@ func (e *Engine) explainWindow(ctx context.Context, d *dataset, draw *shuffle.Dr
 	return out, err
 }
 
+// explainGround describes the reads of a window on the ground. Headers do not show all: scenes are read one after the
+// other until no pixel is missing, so a run may skip those after the first.
+func (e *Engine) explainGround(ctx context.Context, d *dataset, draw *shuffle.Draw, field, step int) (
+	out []dryrun.Asset, _ error) {
+	err := eachPiece(d.rasters[field], func(part int, of *pixels.Raster) error {
+		seen := make([]byte, of.H*of.W)
+		left := len(seen)
+		return e.eachScene(ctx, d, draw, field, part, step, func(rd *rasterRead) (bool, error) {
+			asset, err := e.explainRead(ctx, d, field, step, rd)
+			asset.View = draw.View
+			out = append(out, asset)
+			left -= rd.mapping.Cover(seen)
+			return left > 0 || of.BlendsScenes(d.sampler.Mosaic), err
+		})
+	})
+	return out, err
+}
+
 // explainRead describes a read by a reader that has read nothing yet.
 func (e *Engine) explainRead(ctx context.Context, d *dataset, field, step int, rd *rasterRead) (dryrun.Asset, error) {
 	a, in := &rd.asset, rd.in
