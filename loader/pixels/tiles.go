@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/heaps"
 	"github.com/chaski-eo/chaski/internal/procs"
 )
 
@@ -31,7 +32,7 @@ type TileCache struct {
 	Evicted int64
 	// Idle are the tiles that no reader holds. Only these can be evicted, because a reader may still copy from the
 	// others.
-	Idle idleTiles
+	Idle heaps.Heap[*tile]
 	uses int64 // calls of Put
 	// misses counts the chunks that were not there when a window needed them.
 	misses int64
@@ -98,11 +99,18 @@ type tile struct {
 	Ready   chan struct{} // closed once the chunk is decoded or has failed
 	Failed  bool
 	holders int   // readers between Get and Put
-	place   int   // in TileCache.Idle, or notIdle
+	place   int   // in TileCache.Idle, or heaps.Outside
 	next    int64 // while it is idle: the order of the first planned window that needs it, or unplanned
 	used    int64 // TileCache.uses at the last Put; 0 if no window comes back to it
 	slab    *slab // that Samples lie in; nil if they lie in Go's heap
 }
+
+// Before implements heaps.Item. The first idle tile makes room for others first. That is the one that was used longest
+// ago of those that no planned window needs, or else the one that is needed last.
+func (t *tile) Before(o *tile) bool { return t.next > o.next || t.next == o.next && t.used < o.used }
+
+// Place implements heaps.Item.
+func (t *tile) Place() *int { return &t.place }
 
 // NewTileCache returns an empty cache for at most bound bytes of decoded chunks, which the caller has charged.
 func NewTileCache(bound int64) *TileCache {
@@ -197,7 +205,10 @@ func findUse(uses []plannedUse, order int64) (place int, found bool) {
 // reorder puts the tile of a chunk in the place that its planned windows give it. It needs the lock.
 func (c *TileCache) reorder(key TileKey) {
 	if t := c.By[key]; t != nil {
-		c.Idle.needed(t, c.next(key))
+		if next := c.next(key); t.place != heaps.Outside && t.next != next {
+			t.next = next
+			c.Idle.Fix(t)
+		}
 	}
 }
 
@@ -233,9 +244,9 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 		switch {
 		case t.version == version && t.rows >= rows:
 			t.holders++
-			c.Idle.remove(t)
+			c.Idle.Remove(t)
 			return t, false
-		case t.place == notIdle: // others copy from it
+		case t.place == heaps.Outside: // others copy from it
 			return nil, false
 		case c.stays(key):
 			rows = allRows // windows come back to it: it is decoded for the last time
@@ -259,7 +270,7 @@ func (c *TileCache) Get(key TileKey, version uint64, n int, order int64, rows in
 		c.drop(old)
 	}
 	t = &tile{key: key, version: version, rows: rows, bytes: int64(n), Ready: make(chan struct{}), holders: 1,
-		place: notIdle}
+		place: heaps.Outside}
 	for !c.room(t) {
 		c.Evicted++
 		old := c.last(next)
@@ -367,7 +378,7 @@ func (c *TileCache) last(next int64) *tile {
 
 // drop evicts a tile that no reader holds. The caller must hold mu.
 func (c *TileCache) drop(t *tile) {
-	c.Idle.remove(t)
+	c.Idle.Remove(t)
 	if c.By[t.key] == t {
 		delete(c.By, t.key)
 	}
@@ -417,7 +428,7 @@ func (c *TileCache) Put(t *tile) {
 			delete(c.By, t.key) // what a sample decodes does not depend on the one before
 		}
 	}
-	c.Idle.add(t)
+	c.Idle.Add(t)
 }
 
 // bytesTaken returns the bytes of memory that tiles take. It needs the lock.
@@ -442,7 +453,7 @@ func (c *TileCache) release(bound int64) (due int64) {
 			continue
 		}
 		for _, t := range owner.tiles {
-			if t != nil && t.place != notIdle {
+			if t != nil && t.place != heaps.Outside {
 				c.drop(t)
 			}
 		}

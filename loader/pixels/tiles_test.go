@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/internal/budget"
+	"github.com/chaski-eo/chaski/internal/heaps"
 )
 
 // slowCache says what a TileCache may do, by looking at all tiles and all plans.
@@ -173,13 +174,13 @@ func (c *slowCache) check(t *rapid.T) {
 		}
 	}
 	for key, tile := range c.By {
-		if tile.key != key || c.isHeld(tile) != (tile.place == notIdle) {
+		if tile.key != key || c.isHeld(tile) != (tile.place == heaps.Outside) {
 			t.Fatalf("tile %v is called %v, or its place is wrong", key, tile.key)
 		}
 		if !seen[tile] {
 			total += tile.bytes
 		}
-		if tile.place != notIdle {
+		if tile.place != heaps.Outside {
 			idle++
 		}
 	}

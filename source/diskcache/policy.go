@@ -1,9 +1,10 @@
 package diskcache
 
 import (
-	"container/heap"
 	"math"
 	"slices"
+
+	"github.com/chaski-eo/chaski/internal/heaps"
 )
 
 // policy decides which ranges a cache holds. A range for which there is no room takes the place of the one that is read
@@ -14,8 +15,8 @@ type policy struct {
 	// candidates may make room: this process has stored them, or a run has announced to read them. Others
 	// belong to runs of other processes.
 	candidates map[stored]*candidate
-	last       lastRead // of candidates
-	numbers    int64    // of candidates, so far
+	last       heaps.Heap[*candidate] // the range that is read last first, of several the oldest candidate
+	numbers    int64                  // of candidates, so far
 	// coming has the announced reads by what they touch.
 	coming map[spanBucket][]*announcedRead
 	count  int   // of coming
@@ -36,6 +37,14 @@ type candidate struct {
 	number int64 // the order in which ranges became candidates
 	place  int   // in policy.last
 }
+
+// Before implements heaps.Item.
+func (c *candidate) Before(o *candidate) bool {
+	return c.next > o.next || c.next == o.next && c.number < o.number
+}
+
+// Place implements heaps.Item.
+func (c *candidate) Place() *int { return &c.place }
 
 // announcedRead is a range that a run has announced to read.
 type announcedRead struct {
@@ -79,10 +88,10 @@ func (p *policy) note(s stored) {
 		p.numbers++
 		c = &candidate{stored: s, number: p.numbers}
 		p.candidates[s] = c
-		heap.Push(&p.last, c)
+		p.last.Add(c)
 	}
 	c.next = p.next(s)
-	heap.Fix(&p.last, c.place)
+	p.last.Fix(c)
 }
 
 // drop removes a range.
@@ -90,7 +99,7 @@ func (p *policy) drop(s stored) {
 	p.spans.remove(s.Object, s.Span)
 	if c := p.candidates[s]; c != nil {
 		delete(p.candidates, s)
-		heap.Remove(&p.last, c.place)
+		p.last.Remove(c)
 	}
 }
 
@@ -173,33 +182,4 @@ func (p *policy) evictable(next int64) (s stored, ok bool) {
 		return s, false
 	}
 	return p.last[0].stored, true
-}
-
-// lastRead is a heap of ranges: on top is the one that is read last, of several the oldest candidate.
-type lastRead []*candidate
-
-func (h lastRead) Len() int { return len(h) }
-
-func (h lastRead) Less(i, j int) bool {
-	return h[i].next > h[j].next || h[i].next == h[j].next && h[i].number < h[j].number
-}
-
-func (h lastRead) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (h *lastRead) Push(x any) {
-	c := x.(*candidate)
-	c.place = len(*h)
-	*h = append(*h, c)
-}
-
-// Pop implements heap.Interface.
-func (h *lastRead) Pop() any {
-	k := (*h)[len(*h)-1]
-	(*h)[len(*h)-1] = nil
-	*h = (*h)[:len(*h)-1]
-	return k
 }

@@ -2,12 +2,12 @@ package remote
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/chaski-eo/chaski/internal/heaps"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -21,7 +21,7 @@ type hostState struct {
 	requests int      // in flight
 	bytes    int64    // that these have not brought yet
 	batches  []*batch // with requests in flight, the oldest first
-	waiting  waiting
+	waiting  heaps.Heap[*requestFlight]
 	count    int64 // requests so far
 }
 
@@ -42,8 +42,16 @@ type requestFlight struct {
 	rest  int64  // bytes that have not arrived
 	sent  bool
 	ready chan struct{}
-	place int // in hostState.waiting; -1 once it is in flight
+	place int // in hostState.waiting; heaps.Outside once it is in flight
 }
+
+// Before implements heaps.Item.
+func (f *requestFlight) Before(o *requestFlight) bool {
+	return cmp.Or(cmp.Compare(f.order, o.order), cmp.Compare(f.count, o.count)) < 0
+}
+
+// Place implements heaps.Item.
+func (f *requestFlight) Place() *int { return &f.place }
 
 // maxHosts limits the hosts that are counted, because URIs of users may name any number. All
 // further ones share a count.
@@ -95,7 +103,7 @@ func (h *hostState) enter(ctx context.Context, n int64) (*requestFlight, error) 
 	h.mu.Lock()
 	h.count++
 	f := &requestFlight{host: h, order: source.Order(ctx), count: h.count, rest: n, ready: make(chan struct{})}
-	heap.Push(&h.waiting, f)
+	h.waiting.Add(f)
 	h.admit()
 	h.mu.Unlock()
 	select {
@@ -104,8 +112,8 @@ func (h *hostState) enter(ctx context.Context, n int64) (*requestFlight, error) 
 	case <-ctx.Done():
 	}
 	h.mu.Lock()
-	if f.place >= 0 {
-		heap.Remove(&h.waiting, f.place)
+	if f.place != heaps.Outside {
+		h.waiting.Remove(f)
 		h.mu.Unlock()
 		return nil, ctx.Err()
 	}
@@ -129,7 +137,8 @@ func (h *hostState) admit() {
 		if len(h.batches) > 0 && h.batches[0].order < h.waiting[0].order && h.batches[0].holdsUp(&h.link) {
 			return
 		}
-		f := heap.Pop(&h.waiting).(*requestFlight)
+		f := h.waiting[0]
+		h.waiting.Remove(f)
 		h.link.begin(time.Now(), h.requests)
 		f.batch = h.batch(f.order)
 		f.batch.requests++
@@ -220,33 +229,4 @@ func (h *hostState) gap() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.link.gap()
-}
-
-// waiting is a heap of requests, the next one first.
-type waiting []*requestFlight
-
-func (w waiting) Len() int { return len(w) }
-func (w waiting) Less(i, k int) bool {
-	return cmp.Or(cmp.Compare(w[i].order, w[k].order), cmp.Compare(w[i].count, w[k].count)) < 0
-}
-func (w waiting) Swap(i, k int) {
-	w[i], w[k] = w[k], w[i]
-	w[i].place, w[k].place = i, k
-}
-
-// Push implements heap.Interface.
-func (w *waiting) Push(x any) {
-	f := x.(*requestFlight)
-	f.place = len(*w)
-	*w = append(*w, f)
-}
-
-// Pop implements heap.Interface.
-func (w *waiting) Pop() any {
-	last := len(*w) - 1
-	f := (*w)[last]
-	(*w)[last] = nil
-	*w = (*w)[:last]
-	f.place = -1
-	return f
 }

@@ -247,9 +247,6 @@ func (p *imagePlan) PlanBox(ctx context.Context, image int64, b chunk.Box,
 // Held implements chunk.BlockPlan.
 func (p *imagePlan) Held() int64 { return p.p.Held() }
 
-// Array returns the array of the images.
-func (m *Images) Array() *Array { return m.a }
-
 // Coord returns the coordinate of image i along n, or 0 without n.
 func (m *Images) Coord(i int64) Coord {
 	if m.dim[0] < 0 {
