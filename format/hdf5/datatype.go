@@ -39,6 +39,7 @@ type Datatype struct {
 	Signed bool // of integers
 	// Plain is true if all bits of a number count, and a float is one of IEEE 754: of 16, 32 or 64 bits.
 	Plain bool
+	Part  *Part // of other numbers that are read, as a dataset
 	// Text is true of strings of any length. Padding says how fixed ones end: 0 and 1 by zeros, 2 by spaces.
 	Text    bool
 	Padding byte
@@ -91,10 +92,11 @@ func (w *walk) datatype(b *block, depth int) (*Datatype, error) {
 		t.Big, t.Signed = set&1 != 0, t.Class == Fixed && set&8 != 0
 		t.Class = Fixed
 		first, precision := b.u16(), b.u16()
-		t.Plain = first == 0 && precision == 8*t.Size && isPower(t.Size) && t.Size <= 8
+		t.integers(first, precision)
 	case Float:
-		t.Big = set&1 != 0
-		t.Plain = set&0x40 == 0 && b.ieee(t.Size, byte(set>>8))
+		if t.Big = set&1 != 0; set&0x40 == 0 { // else of a VAX
+			b.floats(t, int(set>>8&0xff), set>>4&3 == 2)
+		}
 	case String:
 		t.Padding = byte(set & 0x0f)
 	case Enum:
@@ -114,25 +116,6 @@ func (w *walk) datatype(b *block, depth int) (*Datatype, error) {
 		return t, w.baseType(b, t, depth)
 	}
 	return t, b.err
-}
-
-func isPower(n int) bool { return n&(n-1) == 0 }
-
-// ieee reads the places of the parts of a float, and reports whether they are as in IEEE 754.
-func (b *block) ieee(size int, sign byte) bool {
-	first, precision := b.u16(), b.u16()
-	exponent, exponents, mantissa, mantissas, bias := b.u8(), b.u8(), b.u8(), b.u8(), b.u32()
-	got := [...]int{first, precision, int(sign), int(exponent), int(exponents), int(mantissa), int(mantissas),
-		int(bias)}
-	switch size {
-	case 2:
-		return got == [...]int{0, 16, 15, 10, 5, 0, 10, 15}
-	case 4:
-		return got == [...]int{0, 32, 31, 23, 8, 0, 23, 127}
-	case 8:
-		return got == [...]int{0, 64, 63, 52, 11, 0, 52, 1023}
-	}
-	return false
 }
 
 // baseType reads the type that another one is made of.

@@ -140,10 +140,10 @@ def test_random_stores_are_as_xarray_says(tmp_path: Path, first: int) -> None:
     assert len(refused) <= SHARE // 4, refused
 
 
-def write(path: Path, arrays: dict[str, Any], **options: Any) -> Path:
+def write(path: Path, arrays: dict[str, Any]) -> Path:
     with h5py.File(path, "w") as f:
         for name, values in arrays.items():
-            f.create_dataset(name, data=values, **options.get(name, {}))
+            f.create_dataset(name, data=values)
     return path
 
 
@@ -193,11 +193,11 @@ def test_lists_of_labels(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_not_left_out(tmp_path: Path) -> None:
     """A band or an image that cannot be read is an error, and no other array stands for it."""
-    band, odd = np.full((8, 8), 5, "i4"), {"chunks": (8, 8), "compression": "szip"}
-    bands = write(tmp_path / "a.h5", {"B02": band, "B03": band, "B04": band}, B03=odd)
-    other = write(tmp_path / "b.h5", {"data": band, "mask": band}, data=odd)
+    band, odd = np.full((8, 8), 5, "i4"), np.zeros((8, 8), "c8")
+    bands = write(tmp_path / "a.h5", {"B02": band, "B03": odd, "B04": band})
+    other = write(tmp_path / "b.h5", {"data": odd, "mask": band})
     for path in (bands, other):
-        with pytest.raises(chaski.UnsupportedError, match=r"filter 4.*szip"):
+        with pytest.raises(chaski.UnsupportedError, match="compound"):
             chaski.read(path)
     texts = {"B02": band, "B03": band, "name": np.array([b"a", b"b"])}
     assert chaski.read(write(tmp_path / "c.h5", texts)).shape == (2, 8, 8)

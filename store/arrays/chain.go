@@ -58,7 +58,8 @@ func (m *Meta) stepsWithout(skip uint32) ([]decodeStep, error) {
 func (m *Meta) stepsOf(skip uint32) ([]decodeStep, error) {
 	// 2^40 only keeps products within an int64; the limit of decoded bytes is lower.
 	chained := &chain{m: m, cells: Cells(m.Chunks, 1<<40)}
-	whole := max(int(chained.cells), 0) * m.DType.Size()
+	count := max(int(chained.cells), 0)
+	whole := count * m.elementSize()
 	chained.size = whole
 	for i, filter := range m.Filters {
 		if i < 32 && skip>>i&1 != 0 {
@@ -69,7 +70,11 @@ func (m *Meta) stepsOf(skip uint32) ([]decodeStep, error) {
 		}
 	}
 	slices.Reverse(chained.steps)
-	if m.Big {
+	switch {
+	case m.Sample != nil:
+		chained.steps = append(chained.steps, decodeStep{name: "bits", codecKind: partCodec, sample: m.Sample,
+			size: count * m.DType.Size(), to: numberType{t: m.DType}, from: numberType{m.Element, m.Big}})
+	case m.Big:
 		chained.steps = append(chained.steps, decodeStep{name: "bytes", codecKind: swapCodec, size: whole,
 			elem: m.DType.Size()})
 	}

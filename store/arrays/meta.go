@@ -26,6 +26,10 @@ type Meta struct {
 	// Filters encode a chunk, in this order, after Big said whether its samples are big-endian.
 	Filters []Filter
 	Big     bool
+	// Element is the type of what is stored for each sample, and Sample makes the bits of a sample of its bits; not of
+	// arrays that store their samples.
+	Element chunk.DType
+	Sample  func(element uint64) uint64
 	Attrs   Object // not decoded
 	Order   []int  // the dimensions in the order in which a decoded chunk holds them, the last one fastest
 	// Texts makes strings of an array of bytes whose last dimension is a string; nil for arrays of numbers. Names of
@@ -46,6 +50,14 @@ type Meta struct {
 
 // Texts turns the bytes of an array of strings into them.
 type Texts func(ctx context.Context, data []byte) ([]string, error)
+
+// elementSize returns the bytes of a stored sample.
+func (m *Meta) elementSize() int {
+	if m.Sample != nil {
+		return m.Element.Size()
+	}
+	return m.DType.Size()
+}
 
 // CheckShape checks sizes: as many for chunks as for the array, all positive, and products that fit.
 func CheckShape(shape, chunks []int64) error {

@@ -27,7 +27,7 @@ func (m *Meta) LaySide(file chunk.Stored, at chunk.Range) *Side {
 	if m.Order == nil {
 		m.Order = num.Range[int](0, len(m.Shape))
 	}
-	size := int64(m.DType.Size())
+	size := int64(m.elementSize())
 	m.Chunks = make([]int64, len(m.Shape))
 	left := pieceBytes / size
 	for _, d := range slices.Backward(m.Order) {

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/format/chunk"
 	"github.com/chaski-eo/chaski/internal/expand"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/packed"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
@@ -18,11 +19,12 @@ type decodeStep struct {
 	*codecKind
 	size int // bytes of the output; of the last step the chunk itself; -1 for a checksum around a compressor
 	elem int // bytes of a value, where the codec has values
-	// The types of the filters delta and fixedscaleoffset: of the output and of the stored values.
+	// The types of the filters delta and fixedscaleoffset, and of parts: of the output and of the stored values.
 	to, from     numberType
+	sample       func(element uint64) uint64
 	scale, shift float64
-	skip, total  int      // of cut: bytes before the output, and of all
-	values       []uint32 // of the filters scaleoffset and nbit
+	skip, total  int               // of cut: bytes before the output, and of all; total also of nbit
+	values       packed.Parameters // of the filters scaleoffset, nbit and szip
 }
 
 // numberType is a type of a filter's values.
@@ -57,18 +59,32 @@ var codecs = map[string]*codecKind{
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.expand.Bzip2(dst, src) }},
 	"blosc": {compresses: true,
 		undo: func(d *chunkDecoder, dst, src []byte, _ *decodeStep) error { return d.unblosc(dst, src) }},
-	"lz4":         {compresses: true, undo: unLZ4},
-	"lzf":         {compresses: true, undo: unLZF},
-	"fletcher32":  {sum: fletcher32},
-	"crc32c":      {sum: CRC32C},
-	"scaleoffset": {compresses: true, undo: unscaleOffset, configure: (*chain).configurePacked},
-	"nbit":        {compresses: true, undo: unNBit, configure: (*chain).configurePacked},
+	"lz4":        {compresses: true, undo: unLZ4},
+	"lzf":        {compresses: true, undo: unLZF},
+	"fletcher32": {sum: fletcher32},
+	"crc32c":     {sum: CRC32C},
+	"scaleoffset": {compresses: true, configure: (*chain).configurePacked,
+		undo: func(_ *chunkDecoder, dst, src []byte, s *decodeStep) error { return s.values.ScaleOffset(dst, src) }},
+	"nbit": {configure: (*chain).configurePacked,
+		undo: func(_ *chunkDecoder, dst, src []byte, s *decodeStep) error { return s.values.NBit(dst, src) }},
+	"szip": {compresses: true, configure: (*chain).configurePacked,
+		undo: func(d *chunkDecoder, dst, src []byte, s *decodeStep) error {
+			return s.values.Szip(dst, src, &d.blosc[0])
+		}},
 	// cut is no codec of a writer: the chunk is a part of what the next one gives.
 	"cut":              {undo: uncut, configure: (*chain).configureCut},
 	"shuffle":          {undo: unshuffle, configure: (*chain).configureShuffle},
 	"delta":            {undo: undelta, configure: (*chain).configureFilter},
 	"fixedscaleoffset": {undo: unscale, configure: (*chain).configureFilter},
 }
+
+// partCodec makes samples of elements that store them in some of their bits.
+var partCodec = &codecKind{undo: func(_ *chunkDecoder, dst, src []byte, s *decodeStep) error {
+	for i := range len(src) / s.from.t.Size() {
+		s.to.store(dst, i, s.sample(s.from.load(src, i)))
+	}
+	return nil
+}}
 
 // swapCodec makes samples little-endian that are big-endian.
 var swapCodec = &codecKind{undo: swap}
@@ -103,6 +119,19 @@ func (c *chain) configureShuffle(s *decodeStep, conf Object) error {
 		return Corrupt("elementsize %d of the codec shuffle", s.elem)
 	}
 	return nil
+}
+
+// configurePacked reads the parameters of scaleoffset, nbit or szip.
+func (c *chain) configurePacked(s *decodeStep, conf Object) error {
+	err := conf.Need("values", &s.values)
+	switch {
+	case err != nil:
+	case s.kindName == "nbit":
+		s.total, err = s.values.NBitBytes(c.size)
+	case s.kindName == "szip":
+		err = s.values.CheckSzip(c.size)
+	}
+	return err
 }
 
 // CutOut is the filter of a chunk that lies behind skip bytes of the total that the filter behind it gives.

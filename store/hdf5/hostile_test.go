@@ -22,7 +22,7 @@ import (
 // in those that are refused.
 func TestDamagedElements(t *testing.T) {
 	arrayfile.Damage(t, hdf5.Open, testdata+"/samples.h5", testdata+"/filters_latest.h5", testdata+"/scene.nc",
-		testdata+"/user_block.h5", testdata+"/types_v112.h5")
+		testdata+"/user_block.h5", testdata+"/types_v112.h5", testdata+"/packed_latest.h5")
 }
 
 // TestOthers: what has the name of an HDF5 file and is another one is refused with what it is.

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
 	format "github.com/chaski-eo/chaski/format/hdf5"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/keylock"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
@@ -241,6 +242,10 @@ const datasetPart = "dataset"
 func (o *opened) array(p string, n *format.Node, number *format.Datatype, split bool,
 	attrs arrays.Object) (*arrays.Meta, *chunkFinder, error) {
 	d := n.Dataset
+	part := d.Type.Part
+	if part != nil {
+		number = &part.As
+	}
 	if number == nil {
 		return nil, nil, fault.New(fault.Unsupported, datasetPart,
 			"elements of type %v of %d bytes: arrays of numbers and booleans are read", d.Type.Class, d.Type.Size)
@@ -269,36 +274,22 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 	if made.Big {
 		slices.Reverse(made.Fill)
 	}
-	text := []any{} // of the filters, for the fingerprint
-	for _, f := range d.Filters {
-		name, ok := filters[f.ID]
-		if !ok {
-			return nil, nil, fault.New(fault.Unsupported, datasetPart,
-				"filter %d (%s): deflate, shuffle, fletcher32, scaleoffset, nbit, bzip2, lzf, blosc and zstd are read",
-				f.ID, f.Name)
+	if part != nil {
+		made.Element, made.Sample = dtypes[d.Type.Size][0], part.Sample
+		if d.Fill != nil {
+			fill := part.Sample(cast.Uint(made.Fill, d.Type.Size))
+			made.Fill = make([]byte, number.Size)
+			cast.PutUint(made.Fill, number.Size, fill)
 		}
-		size := d.Type.Size
-		if f.ID == format.Shuffle && len(f.Data) > 0 && f.Data[0] <= math.MaxUint16 {
-			size = int(f.Data[0])
-		}
-		filter := arrays.Filter{Name: name, Codec: name}
-		if f.ID == format.Shuffle {
-			filter.Conf = arrays.Object{"elementsize": strconv.AppendInt(nil, int64(size), 10)}
-		}
-		if f.ID == format.ScaleOffset || f.ID == format.NBit {
-			values, err := json.Marshal(f.Data)
-			if err != nil {
-				return nil, nil, err
-			}
-			filter.Conf = arrays.Object{"values": values}
-		}
-		made.Filters = append(made.Filters, filter)
-		text = append(text, struct {
-			Name string
-			Size int
-		}{name, size})
 	}
-	made.Text = fmt.Sprint(p, shape, made.Chunks, made.DType, made.Big, made.Fill, text)
+	var err error
+	if made.Filters, made.Text, err = filtersOf(d); err != nil {
+		return nil, nil, err
+	}
+	made.Text = fmt.Sprint(p, shape, made.Chunks, made.DType, made.Big, made.Fill, made.Text)
+	if part != nil {
+		made.Text += fmt.Sprint(*part)
+	}
 	finder := &chunkFinder{o: o, d: d}
 	if made.Chunks == nil {
 		inline, err := finder.lay()
@@ -316,9 +307,41 @@ func (o *opened) array(p string, n *format.Node, number *format.Datatype, split 
 	return made, finder, nil
 }
 
+// filtersOf returns the filters of a dataset, and a text of them for the fingerprint.
+func filtersOf(d *format.Dataset) (list []arrays.Filter, text string, err error) {
+	type printed struct {
+		name string
+		size int
+	}
+	prints := []printed{}
+	for _, f := range d.Filters {
+		name, ok := filters[f.ID]
+		if !ok {
+			return nil, "", fault.New(fault.Unsupported, datasetPart,
+				"filter %d (%s): deflate, shuffle, fletcher32, szip, scaleoffset, nbit, bzip2, lzf, blosc and zstd "+
+					"are read", f.ID, f.Name)
+		}
+		filter, size := arrays.Filter{Name: name, Codec: name}, d.Type.Size
+		if f.ID == format.Shuffle {
+			if len(f.Data) > 0 && f.Data[0] <= math.MaxUint16 {
+				size = int(f.Data[0])
+			}
+			filter.Conf = arrays.Object{"elementsize": strconv.AppendInt(nil, int64(size), 10)}
+		} else if f.Data != nil {
+			values, err := json.Marshal(f.Data)
+			if err != nil {
+				return nil, "", err
+			}
+			filter.Conf = arrays.Object{"values": values}
+		}
+		list, prints = append(list, filter), append(prints, printed{name, size})
+	}
+	return list, fmt.Sprint(prints), nil
+}
+
 // filters are the filters that are read, as codecs.
 var filters = map[int]string{format.Deflate: "zlib", format.Shuffle: "shuffle", format.Fletcher32: "fletcher32",
-	format.ScaleOffset: "scaleoffset", format.NBit: "nbit", format.BZip2: "bz2", format.LZF: "lzf",
+	format.SZIP: "szip", format.ScaleOffset: "scaleoffset", format.NBit: "nbit", format.BZip2: "bz2", format.LZF: "lzf",
 	format.Blosc: "blosc", format.Zstd: "zstd"}
 
 // wholeArray returns the chunk that is the whole array.

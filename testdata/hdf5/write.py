@@ -155,6 +155,81 @@ def filters(f):
     g.create_dataset("lz4", data=data, chunks=chunks, **hdf5plugin.LZ4())
 
 
+def create(group, name, data, typ, filters, chunks):
+    """A dataset of a type that numpy lacks, of the bytes of its elements."""
+    dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    if chunks:
+        dcpl.set_chunk(chunks)
+    for name_of in filters:
+        if name_of == "nbit":
+            dcpl.set_filter(h5py.h5z.FILTER_NBIT, h5py.h5z.FLAG_MANDATORY, ())
+        elif name_of == "szip":
+            dcpl.set_szip(h5py.h5z.SZIP_NN_OPTION_MASK, 8)
+        elif name_of == "gzip":
+            dcpl.set_deflate(6)
+        else:
+            dcpl.set_fletcher32()
+    d = h5py.h5d.create(group.id, name.encode(), typ, h5py.h5s.create_simple(data.shape[:-1]), dcpl)
+    d.write(h5py.h5s.ALL, h5py.h5s.ALL, data.ravel(), mtype=typ)
+
+
+def part(rng):
+    """A type whose numbers are some bits of an element, and what elements of it look like."""
+    big, size = bool(rng.random() < 0.5), int(rng.choice([1, 2, 4, 8]))
+    if rng.random() < 0.6:
+        kind = "iu"[int(rng.integers(0, 2))]
+        bits = int(rng.integers(4 * size, 8 * size))
+        first = int(rng.integers(size == 1, 8 * size - bits + 1))  # 0 in one byte is plain for h5py
+        typ = h5py.h5t.py_create(np.dtype(f"{'<>'[big]}{kind}{size}")).copy()
+        typ.set_precision(bits)
+        typ.set_offset(first)
+    else:
+        exponents = int(rng.integers(2, min(4 * size, 11)))
+        mantissas = int(rng.integers(1, min(8 * size - exponents, 53)))
+        bits = exponents + mantissas + 1
+        first = int(rng.integers(0, 8 * size - bits + 1))
+        typ = (h5py.h5t.IEEE_F64BE if big else h5py.h5t.IEEE_F64LE).copy()
+        typ.set_fields(first + bits - 1, first + mantissas, exponents, first, mantissas)
+        typ.set_offset(first)
+        typ.set_precision(bits)
+        typ.set_ebias((1 << exponents - 1) - 1)
+        typ.set_size(size)
+    mask = ((1 << bits) - 1 << first).to_bytes(size, "big" if big else "little")
+    return typ, np.frombuffer(mask, "u1")
+
+
+def packed(f):
+    """What has few bits: szip, nbit, and parts of elements."""
+    g = f.create_group("packed")
+    for i, name in enumerate("u1 >i2 <u2 <i4 >u4 >i8 <f4 >f8".split()):
+        for kind, block in ("nn", 8), ("ec", 16), ("nn", 30):
+            g.create_dataset(
+                f"szip_{kind}{block}_{i}",
+                data=values((24, 41), name, i),
+                chunks=(11, 37),
+                compression="szip",
+                compression_opts=(kind, block),
+                shuffle=i % 3 == 2,
+                fletcher32=i % 2 == 1,
+            )
+    steps = np.repeat(np.arange(5) * 40, 800).reshape(50, 80)
+    for name, data in ("flat", steps), ("empty", steps * 0):
+        g.create_dataset(name, data=data, dtype="u2", chunks=(50, 80), compression="szip")
+    g.create_dataset(
+        "whole",
+        data=np.array([[0, 2**32 - 1, 7]]),
+        dtype=">u4",
+        chunks=(1, 3),
+        scaleoffset=0,
+    )
+    rng = np.random.default_rng(5)
+    for i in range(24):
+        typ, mask = part(rng)
+        elements = rng.integers(0, 256, (9, 14, len(mask)), "u1") & mask
+        names = ["", "nbit", "nbit gzip", "gzip", "szip fletcher32", "nbit fletcher32"][i % 6]
+        create(g, f"part_{i}", elements, typ, names.split(), (4, 9) if names else None)
+
+
 def groups(f):
     """Old and dense groups, many attributes, links."""
     for i in range(40):
@@ -266,7 +341,7 @@ def expected(path):
                 for i in range(item.id.get_create_plist().get_nfilters())
             }
             kind = item.dtype.kind
-            if kind not in "uifb" or filters - {1, 2, 3, 5, 6, 307, 32000, 32001, 32015}:
+            if kind not in "uifb" or filters - {1, 2, 3, 4, 5, 6, 307, 32000, 32001, 32015}:
                 out[p] = None
                 continue
             data = np.asarray(item[()])
@@ -289,6 +364,7 @@ PARTS = {
     types: ["earliest", "v112"],
     layouts: ["earliest", "v110", "latest"],
     filters: ["earliest", "latest"],
+    packed: ["latest"],
     groups: ["earliest", "v108", "latest"],
 }
 
@@ -301,6 +377,10 @@ def random_file(path, seed):
         {},
         {"compression": "gzip"},
         {"compression": "lzf"},
+        {
+            "compression": "szip",
+            "compression_opts": (str(rng.choice(["nn", "ec"])), 2 * int(rng.integers(1, 17))),
+        },
         dict(hdf5plugin.Zstd()),
         dict(
             hdf5plugin.Blosc(
@@ -323,6 +403,12 @@ def random_file(path, seed):
             if rng.random() < 0.8:
                 options["chunks"] = tuple(int(rng.integers(1, n + 1)) for n in shape)
                 options.update(packers[int(rng.integers(0, len(packers)))])
+                if options.get("compression") == "szip":
+                    kind, block = options["compression_opts"]
+                    block = min(block, int(np.prod(options["chunks"])) // 2 * 2)
+                    options["compression_opts"] = (kind, block)
+                    if block == 0:
+                        options["compression"] = options["compression_opts"] = None
                 options["shuffle"] = bool(rng.random() < 0.4)
                 options["fletcher32"] = bool(rng.random() < 0.3)
                 if rng.random() < 0.5:
@@ -335,6 +421,13 @@ def random_file(path, seed):
                 "/".join(str(rng.choice(["a", "b", "c"])) for _ in range(int(rng.integers(0, 4))))
                 or "/"
             )
+            if rng.random() < 0.1 and version not in ("earliest", "v108", "v110"):
+                typ, mask = part(rng)
+                elements = rng.integers(0, 256, (*shape, len(mask)), "u1") & mask
+                names = str(rng.choice(["", "nbit", "nbit gzip", "gzip", "nbit fletcher32"]))
+                chunks = options.get("chunks")
+                create(group, f"d{i}", elements, typ, names.split() if chunks else (), chunks)
+                continue
             d = group.create_dataset(f"d{i}", shape, dtype, **options)
             box = tuple(
                 slice(int(a), int(b)) for a, b in (sorted(rng.integers(0, n + 1, 2)) for n in shape)

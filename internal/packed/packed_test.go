@@ -1,4 +1,4 @@
-package arrays
+package packed
 
 import (
 	"encoding/binary"
@@ -54,18 +54,19 @@ func TestPackedNumbers(t *testing.T) {
 			}
 			bits := bytesOf(text.String())
 			for _, big := range []bool{false, true} {
-				nbit := &decodeStep{values: []uint32{0, 0, 0, 1, uint32(size), 0, uint32(width), uint32(shift)}}
-				offset := &decodeStep{values: []uint32{2, 0, 0, 0, uint32(size), 0, 0, 0}}
+				nbit := Parameters{0, 0, 0, 1, uint32(size), 0, uint32(width), uint32(shift)}
+				offset := Parameters{2, 0, 0, 0, uint32(size), 0, 0, 0}
 				if big {
-					nbit.values[nbitBig], offset.values[offsetBig] = 1, 1
+					nbit[nbitBig], offset[offsetBig] = 1, 1
 				}
 				shifted, summed := make([]byte, count*size), make([]byte, count*size)
-				if err := unNBit(nil, shifted, bits, nbit); err != nil {
+				stored := append(slices.Clone(bits), 0)[:count*width/8+1] // what the library writes
+				if err := nbit.NBit(shifted, stored); err != nil {
 					t.Fatal(err)
 				}
 				if width < 8*size { // numbers of all bits are stored as they are
 					src := append(offsetHeader(width, least), bits...)
-					if err := unscaleOffset(nil, summed, src, offset); err != nil {
+					if err := offset.ScaleOffset(summed, src); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -79,8 +80,8 @@ func TestPackedNumbers(t *testing.T) {
 						t.Fatalf("scaleoffset: %d of %d bits over %d: %d", number, width, least, got)
 					}
 				}
-				if fault.KindOf(unNBit(nil, shifted, bits[:len(bits)-1], nbit)) != fault.Corrupt {
-					t.Fatalf("nbit: %d values of %d bits in %d bytes", count, width, len(bits)-1)
+				if fault.KindOf(nbit.NBit(shifted, stored[1:])) != fault.Corrupt {
+					t.Fatalf("nbit: %d values of %d bits in %d bytes", count, width, len(stored)-1)
 				}
 			}
 		}
@@ -90,16 +91,16 @@ func TestPackedNumbers(t *testing.T) {
 // TestPackedFloats: decimals of scaleoffset are the stored number over a power of ten, and the least one.
 func TestPackedFloats(t *testing.T) {
 	const text = "00000000" + "00000001" + "01111101" + "11111111" // 0, 1, 125, and the fill value
-	singles := &decodeStep{values: []uint32{0, 2, 0, 1, 4, 0, 0, 1, math.Float32bits(-9)}}
-	doubles := &decodeStep{values: []uint32{0, 2, 0, 1, 8, 0, 0, 1, 0, math.Float32bits(2)}} // 2.0 of 64 bits
+	singles := Parameters{0, 2, 0, 1, 4, 0, 0, 1, math.Float32bits(-9)}
+	doubles := Parameters{0, 2, 0, 1, 8, 0, 0, 1, 0, math.Float32bits(2)} // 2.0 of 64 bits
 	got4, got8 := make([]byte, 16), make([]byte, 32)
 	body := bytesOf(text)
 	src4 := append(offsetHeader(8, uint64(math.Float32bits(1.5))), body...)
-	if err := unscaleOffset(nil, got4, src4, singles); err != nil {
+	if err := singles.ScaleOffset(got4, src4); err != nil {
 		t.Fatal(err)
 	}
 	src8 := append(offsetHeader(8, math.Float64bits(1.5)), body...)
-	if err := unscaleOffset(nil, got8, src8, doubles); err != nil {
+	if err := doubles.ScaleOffset(got8, src8); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{1.5, 1.51, 2.75} {
@@ -119,8 +120,8 @@ func TestPackedFloats(t *testing.T) {
 
 // TestPackedRefusals: parameters of a file that name impossible values are errors.
 func TestPackedRefusals(t *testing.T) {
-	dst, src := make([]byte, 8), make([]byte, offsetHead+8)
-	for _, values := range [][]uint32{
+	dst, src, memory := make([]byte, 8), make([]byte, offsetHead+8), []byte(nil)
+	for _, values := range []Parameters{
 		nil,                       // no parameters
 		{0, 0, 0, 2, 4, 0, 3, 0},  // not numbers
 		{0, 0, 0, 1, 16, 0, 3, 0}, // 16 bytes
@@ -129,25 +130,35 @@ func TestPackedRefusals(t *testing.T) {
 		{0, 0, 0, 1, 4, 0, 31, 2}, // past the end of a value
 		{0, 0, 0, 1, 4, 0, 1, math.MaxUint32},
 	} {
-		if err := unNBit(nil, dst, src, &decodeStep{values: values}); fault.KindOf(err) != fault.Unsupported {
+		if err := values.NBit(dst, src); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("nbit %d: %v", values, err)
 		}
 	}
-	if err := unNBit(nil, dst, src[:8], &decodeStep{values: []uint32{0, 1}}); err != nil {
+	if err := (Parameters{0, 1}).NBit(dst, src[:8]); err != nil {
 		t.Errorf("nbit of whole values: %v", err)
 	}
-	if err := unNBit(nil, dst, src[:7], &decodeStep{values: []uint32{0, 1}}); fault.KindOf(err) != fault.Corrupt {
+	if err := (Parameters{0, 1}).NBit(dst, src[:7]); fault.KindOf(err) != fault.Corrupt {
 		t.Errorf("nbit of 7 bytes: %v", err)
 	}
-	integers := &decodeStep{values: []uint32{2, 0, 0, 0, 4}}
+	for _, values := range []Parameters{nil, {0, 8, 25, 8}, {0, 0, 8, 8}, {0, 65, 8, 8}, {0, 8, 8, 0}, {0, 8, 0, 8}} {
+		if err := values.Szip(dst, src, &memory); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("szip %d: %v", values, err)
+		}
+	}
+	for _, stored := range [][]byte{{8, 0, 0}, {7, 0, 0, 0, 1}, {8, 0, 0, 0}, {8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}} {
+		if err := (Parameters{0, 8, 8, 8}).Szip(dst, stored, &memory); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("szip of %d: %v", stored, err)
+		}
+	}
+	integers := Parameters{2, 0, 0, 0, 4}
 	for name, broken := range map[string][]byte{"short": src[:offsetHead-1], "wide": offsetHeader(33, 0),
 		"whole": offsetHeader(32, 0), "packed": append(offsetHeader(9, 0), 1, 2)} {
-		if err := unscaleOffset(nil, dst, broken, integers); fault.KindOf(err) != fault.Corrupt {
+		if err := integers.ScaleOffset(dst, broken); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("scaleoffset, %s: %v", name, err)
 		}
 	}
-	for _, values := range [][]uint32{{2, 0, 0, 0, 3}, {0, 2, 0, 1, 2}, {1, 2, 0, 1, 4}} {
-		if err := unscaleOffset(nil, dst, src, &decodeStep{values: values}); fault.KindOf(err) != fault.Unsupported {
+	for _, values := range []Parameters{{2, 0, 0, 0, 3}, {0, 2, 0, 1, 2}, {1, 2, 0, 1, 4}} {
+		if err := values.ScaleOffset(dst, src); fault.KindOf(err) != fault.Unsupported {
 			t.Errorf("scaleoffset %d: %v", values, err)
 		}
 	}
