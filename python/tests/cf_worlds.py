@@ -16,6 +16,7 @@ HEIGHT, WIDTH, BANDS, IMAGES = 6, 9, 3, 5
 SHAPES = ["sample y x", "sample band y x", "sample y x band", "y x", "band y x", "y x band"]
 SIZES = {"sample": IMAGES, "band": BANDS, "y": HEIGHT, "x": WIDTH}
 DTYPES = ["i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8"]
+NAMES = ["number", "packed", "text", "chars", "time", "flag", "hot", "lists"]
 WORDS = ["train", "val", "test", "grün", "a", "two words"]
 
 
@@ -68,7 +69,7 @@ def numbers(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.
 def labels(rng: np.random.Generator) -> dict[str, tuple[Any, dict[str, Any]]]:
     """Some arrays (sample) or (sample, k), with their attributes."""
     out: dict[str, tuple[Any, dict[str, Any]]] = {}
-    for name in rng.permutation(["number", "packed", "text", "chars", "time", "flag", "hot"])[:3]:
+    for name in rng.permutation(NAMES)[:3]:
         attrs: dict[str, Any] = {}
         match name:
             case "number" | "packed":
@@ -93,6 +94,11 @@ def labels(rng: np.random.Generator) -> dict[str, tuple[Any, dict[str, Any]]]:
                     values = values + rng.choice([0, 0.5])
             case "flag":
                 values = rng.integers(0, 2, IMAGES).astype("i1")
+            case "lists":
+                values = np.empty(IMAGES, object)
+                dtype = str(rng.choice(DTYPES[:6]))
+                lengths = [2, *rng.integers(0, 4, IMAGES - 1)]
+                values[:] = [numbers(rng, dtype, (k,)) for k in lengths]
             case _:
                 values = np.eye(4, dtype="u1")[rng.integers(0, 4, IMAGES)]
         out[str(name)] = (values, attrs)
@@ -137,7 +143,7 @@ def make(folder: Path, seed: int) -> Store:
         attrs["grid_mapping"] = "crs"
     found = labels(rng) if "sample" in dims else {}
     if form != "nc":
-        found = {k: v for k, v in found.items() if k not in ("text", "chars")}
+        found = {k: v for k, v in found.items() if k not in ("text", "chars", "lists")}
     store.labels, store.said = (
         sorted(found),
         [form, dtype, " ".join(dims), str(attrs), str(mapping)],
@@ -148,6 +154,17 @@ def make(folder: Path, seed: int) -> Store:
     else:
         zarr(path, 2 if form == "zarr2" else 3, dims, pixels, attrs, chunks, places, mapping, found)
     return store
+
+
+def packer(rng: np.random.Generator, cells: int) -> dict[str, Any]:
+    """Filters of chunks of so many cells."""
+    name = str(rng.choice(["", "zlib", "szip", "zstd", "bzip2"]))
+    how = {"shuffle": bool(rng.random() < 0.5), "fletcher32": bool(rng.random() < 0.3)}
+    if name == "szip":
+        block = min(2 * int(rng.integers(1, 17)), cells // 2 * 2)
+        how |= {"szip_coding": str(rng.choice(["nn", "ec"])), "szip_pixels_per_block": block}
+        name = name if block else ""
+    return how | ({"compression": name} if name else {})
 
 
 def netcdf(
@@ -169,14 +186,20 @@ def netcdf(
             name: str, values: Any, dims: tuple[str, ...], attrs: dict[str, Any], **how: Any
         ) -> None:
             kind = str if values.dtype == object else values.dtype
+            if name == "lists":
+                kind = f.createVLType(values[0].dtype, "lists_t")
             fill = attrs.pop("_FillValue", None)
             v = f.createVariable(name, kind, dims, fill_value=fill, **how)
             v.set_auto_maskandscale(False)
             v.set_auto_chartostring(False)
             v.setncatts(attrs)
-            v[:] = values
+            if name == "lists":
+                for i, one in enumerate(values):
+                    v[i] = one
+            else:
+                v[:] = values
 
-        how = {"zlib": bool(rng.random() < 0.5), "chunksizes": chunks}
+        how = {"chunksizes": chunks, **packer(rng, int(np.prod(chunks)))}
         add("image", pixels, tuple(dims), dict(attrs), **how)
         for name, values in places.items():
             add(name, values, (name,), {})

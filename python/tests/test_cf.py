@@ -49,7 +49,7 @@ def judge(store: cf_worlds.Store) -> None:
         "image": chaski.Field(column="image", validity="ok", layout="n b y x", dtype="float32")
     }
     for name in store.labels:
-        kind = {"text": "text", "chars": "text"}.get(name, "number")
+        kind = {"text": "text", "chars": "text", "lists": "class"}.get(name, "number")
         fields[name] = chaski.Field(column=name, kind=kind)
     rows = chaski.Rows(
         dims=" ".join(AXES[d] for d in store.dims) if "sample" not in said.dims else None
@@ -71,7 +71,10 @@ def judge_label(name: str, batch: Any, want: np.ndarray) -> None:
     """Compares labels, of which some may be missing."""
     there = batch[f"there.{name}"] > 0 if f"there.{name}" in batch else np.ones(len(want), bool)
     got = batch[name]
-    if name in ("text", "chars"):
+    if name == "lists":
+        classes = np.unique(np.concatenate(want))
+        assert got.tolist() == [np.isin(classes, w).tolist() for w in want], name
+    elif name in ("text", "chars"):
         texts = [w.decode() if isinstance(w, bytes) else w for w in want.tolist()]
         assert got.tolist() == texts, name
     elif want.dtype.kind == "M":
