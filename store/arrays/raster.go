@@ -20,6 +20,7 @@ type Raster struct {
 	bands []*Images // one of any number of bands, or one for each band
 	names []string
 	grid  chunk.Index
+	about store.About
 	clock struct { // when the images were taken: see Times
 		sync.Mutex
 		read  bool
@@ -77,19 +78,21 @@ func (s *Raster) Grid() chunk.Index { return s.grid }
 func (s *Raster) Index(i int64) *chunk.Index { return s.grid.WithGrid(chunk.Grid{Array: s, Image: i}) }
 
 // About implements store.Raster.
-func (s *Raster) About() store.About {
+func (s *Raster) About() store.About { return s.about }
+
+// describe sets what About returns.
+func (s *Raster) describe() {
 	var text strings.Builder
 	for _, m := range s.bands {
 		text.WriteString(m.a.print())
 	}
-	info := store.About{URI: s.bands[0].a.URI, Bands: s.names, Text: text.String(),
+	s.about = store.About{URI: s.bands[0].a.URI, Bands: s.names, Text: text.String(),
 		Unnamed: len(s.bands[0].a.Names) == 0}
 	if m := s.bands[0]; len(s.bands) == 1 && m.dim[2] >= 0 && m.dim[2] < len(m.a.Names) {
 		if name := m.a.Names[m.dim[2]]; name != "" {
-			info.BandAxis = path.Join(path.Dir(m.a.Path), name)
+			s.about.BandAxis = path.Join(path.Dir(m.a.Path), name)
 		}
 	}
-	return info
 }
 
 // axisNames returns the names of the dimensions n and t, or "" for a dimension that is missing or unnamed.
@@ -269,6 +272,7 @@ func (n *Node) Raster(ctx context.Context, field, column, dims string) (store.Ra
 		return nil, err
 	}
 	raster.node = n
+	raster.describe()
 	return raster, nil
 }
 

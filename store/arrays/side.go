@@ -8,9 +8,13 @@ import (
 	"github.com/chaski-eo/chaski/internal/num"
 )
 
-// pieceBytes is about the bytes of a piece of elements that lie side by side. Neighbours are read at once, and small
-// ones cost little therefore; a window of a scene reads few bytes beside it.
-const pieceBytes = 16 << 10
+// Bytes of a piece of elements that lie side by side. A piece is whole along the last dimensions if these have at most
+// wholeBytes, such as all bands of a small chip, so that few pieces are handled. Else it has about pieceBytes, so that a
+// window of a scene reads few bytes beside it; neighbours are read at once.
+const (
+	wholeBytes = 64 << 10
+	pieceBytes = 16 << 10
+)
 
 // Side finds the chunks of an array whose elements lie side by side in a file: each is a range of bytes.
 type Side struct {
@@ -29,13 +33,17 @@ func (m *Meta) LaySide(file chunk.Stored, at chunk.Range) *Side {
 	}
 	size := int64(m.elementSize())
 	m.Chunks = make([]int64, len(m.Shape))
-	left := pieceBytes / size
+	bytes, cut := size, false // of a piece so far, and whether it has a part of a dimension
 	for _, d := range slices.Backward(m.Order) {
-		n := m.Shape[d]
-		m.Chunks[d] = max(min(n, left), 1)
-		if left /= max(n, 1); m.Chunks[d] < n {
-			left = 1
+		n := max(m.Shape[d], 1)
+		switch {
+		case cut:
+			n = 1
+		case n > wholeBytes/bytes:
+			n, cut = max(pieceBytes/bytes, 1), true
 		}
+		m.Chunks[d] = n
+		bytes *= n
 	}
 	return &Side{file: file, off: at.Off, size: size, bytes: at.Len, shape: m.Shape, chunks: m.Chunks, order: m.Order}
 }
