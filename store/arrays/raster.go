@@ -176,26 +176,28 @@ func (s *Raster) Row(of chunk.ChunkID) int {
 	return int(array.Chunks[array.Order[len(array.Order)-1]])
 }
 
-// arrayOf returns the array that a chunk is of.
-func (s *Raster) arrayOf(of chunk.ChunkID) *Array {
+// holder returns the images that a chunk is of.
+func (s *Raster) holder(of chunk.ChunkID) *Images {
 	for _, m := range s.bands {
 		if m.a.id == of.Array {
-			return m.a
+			return m
 		}
 	}
-	return s.bands[0].a
+	return s.bands[0]
 }
+
+// arrayOf returns the array that a chunk is of.
+func (s *Raster) arrayOf(of chunk.ChunkID) *Array { return s.holder(of).a }
 
 // at returns the array of a chunk, and the chunk's coordinates.
 func (s *Raster) at(of chunk.ChunkID) (*Array, []int64) {
-	array := s.arrayOf(of)
-	grid := gridOf(array.Shape, array.Chunks)
-	coords := make([]int64, len(grid))
-	for d, n := range slices.Backward(grid) {
+	m := s.holder(of)
+	coords := make([]int64, len(m.chunks))
+	for d, n := range slices.Backward(m.chunks) {
 		coords[d] = of.Number % n
 		of.Number /= n
 	}
-	return array, coords
+	return m.a, coords
 }
 
 // Known implements chunk.Array.
