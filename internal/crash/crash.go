@@ -63,7 +63,7 @@ func newError(v any) *Error {
 }
 
 // Is reports whether err comes from a panic.
-func Is(err error) bool { return errors.As(err, new(*Error)) }
+func Is(err error) bool { return err != nil && errors.As(err, new(*Error)) }
 
 // Report logs the stack if err comes from a panic that was not reported yet.
 func Report(log *slog.Logger, err error) {
