@@ -533,7 +533,9 @@ func (p *dryRun) noteWorkerMemory(a *dryrun.Asset, d *dataset, scenes int) {
 	for _, c := range a.Chunks {
 		p.maxChunk = max(p.maxChunk, c.Held)
 	}
-	p.maxColours = max(p.maxColours, a.Raster.ColourBytes())
+	for _, raster := range d.rasters {
+		p.maxColours = max(p.maxColours, raster.ColourBytes())
+	}
 	in, limit, held := chunk.Box{Y1: a.Window.H, X1: a.Window.W}, p.engine.options.MaxChunkBytes, int64(0)
 	switch {
 	case d.ground != nil:

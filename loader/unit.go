@@ -84,13 +84,28 @@ func (u workUnit) pixels(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error
 
 // window decodes a window of a raster field.
 func (u workUnit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64) error {
-	engine, pending := u.p.engine, u.p
+	pending := u.p
 	// The reader serves all datasets in turn, so Share must be reset, otherwise the tiles of the
 	// last unit's raster would be used.
 	r.Share = pixels.Shared{}
 	if d.ground != nil {
 		return u.ground(r, d, draw)
 	}
+	if raster := d.rasters[u.field]; raster.Parts != nil && raster.Coloured() {
+		target, err := pending.coloured(u, raster)
+		if err != nil {
+			return err
+		}
+		return r.Coloured(raster, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
+			return u.reads(r, d, draw, row, to)
+		})
+	}
+	return u.reads(r, d, draw, row, nil)
+}
+
+// reads decodes the reads of a window of a raster field, which go to the row stack if it is not nil.
+func (u workUnit) reads(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row int64, stack *pixels.Row) error {
+	engine, pending := u.p.engine, u.p
 	return engine.eachRead(pending.ctx, d, draw, u.field, u.step, row, func(rd *rasterRead) error {
 		if layout := &pending.layout.rasters[d.layoutOf(u.field)]; layout.native && rd.raster.Native != layout.dtype {
 			pending.mixed.Store(true)
@@ -107,7 +122,7 @@ func (u workUnit) window(r *pixels.Reader, d *dataset, draw *shuffle.Draw, row i
 			r.Share = pixels.Shared{Tiles: engine.tiles, Key: key, Order: pending.plan.order + int64(u.row)}
 		}
 		if rd.part >= 0 {
-			return u.readPart(r, rd)
+			return u.readPart(r, rd, stack)
 		}
 		return u.readWindow(r, d, rd)
 	})
@@ -198,8 +213,8 @@ func (u workUnit) readWindow(r *pixels.Reader, d *dataset, rd *rasterRead) error
 	return asset.Fault(target.CheckRange())
 }
 
-// readPart decodes a read of a part of a stack into its place in the batch.
-func (u workUnit) readPart(r *pixels.Reader, rd *rasterRead) error {
+// readPart decodes a read of a part of a stack into its place in a row or, without one, in the batch.
+func (u workUnit) readPart(r *pixels.Reader, rd *rasterRead, stack *pixels.Row) error {
 	pending, part, limit := u.p, rd.raster, u.p.engine.options.MaxChunkBytes
 	convs := part.Final
 	if pending.layoutOf(u).native {
@@ -209,7 +224,13 @@ func (u workUnit) readPart(r *pixels.Reader, rd *rasterRead) error {
 	if err != nil {
 		return rd.asset.Fault(err)
 	}
-	target := pending.sink(u, cv, rd.win, true)
+	var target *pixels.Row
+	if stack == nil {
+		target = pending.sink(u, cv, rd.win, true)
+	} else {
+		target = new(*stack)
+		target.Cv, target.Win = cv, rd.win
+	}
 	target.Field, target.Bands = part, rd.bands
 	if err := r.Probe(target); err != nil {
 		return rd.asset.Fault(err)
@@ -284,18 +305,22 @@ func (p *Pending) sink(u workUnit, cv *einops.Converter, win shuffle.Box, masked
 
 // ground decodes the window of a raster field out of the scenes that it sees.
 func (u workUnit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error {
-	engine, pending := u.p.engine, u.p
-	return eachPiece(d.rasters[u.field], func(part int, of *pixels.Raster) error {
-		made := of.Tensor()
-		cv, err := made.Final.Get(&chunk.Index{}, nil)
-		if err != nil {
-			return err
-		}
-		target := pending.sink(u, cv, shuffle.Box{H: of.H, W: of.W}, true)
-		target.Field = made
-		return r.Coloured(of, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
-			mosaic := r.Mosaic(to, d.sampler.Mosaic)
-			err := engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(rd *rasterRead) (bool, error) {
+	engine, pending, whole := u.p.engine, u.p, d.rasters[u.field]
+	target, err := pending.coloured(u, whole)
+	if err != nil {
+		return err
+	}
+	return r.Coloured(whole, &chunk.Index{}, target, nil, func(to *pixels.Row, _ *pixels.Converters) error {
+		return eachPiece(whole, func(part int, of *pixels.Raster) (err error) {
+			row := *to
+			if part >= 0 {
+				row.Field = of
+				if row.Cv, err = of.Final.Get(&chunk.Index{}, nil); err != nil {
+					return err
+				}
+			}
+			mosaic := r.Mosaic(&row, d.sampler.Mosaic)
+			err = engine.eachScene(pending.ctx, d, draw, u.field, part, u.step, func(rd *rasterRead) (bool, error) {
 				if u.order > 0 {
 					r.Share = pixels.Shared{Tiles: r.ForViews(), Key: d.tileKey(u.field, u.step, rd), Order: u.order}
 				}
@@ -309,6 +334,18 @@ func (u workUnit) ground(r *pixels.Reader, d *dataset, draw *shuffle.Draw) error
 			return mosaic.End()
 		})
 	})
+}
+
+// coloured returns the sink for the whole window of a raster field, of which no nodata is known.
+func (p *Pending) coloured(u workUnit, raster *pixels.Raster) (*pixels.Row, error) {
+	made := raster.Tensor()
+	cv, err := made.Final.Get(&chunk.Index{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	target := p.sink(u, cv, shuffle.Box{H: raster.H, W: raster.W}, true)
+	target.Field = made
+	return target, nil
 }
 
 // clearStep fills one step of a raster field of a row, in all views.

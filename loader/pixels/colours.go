@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/chunk"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -16,14 +17,14 @@ import (
 // first asset. It fails with fault.NotFound if the asset lacks a band, and with fault.Unsupported if the field cannot
 // be resampled as asked. Ratio, H, W and Steps are left to the caller.
 func NewRaster(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
-	if f.LUT != nil && f.LUT.Colours != nil {
+	if f.LUT.OfColours() {
 		return newColoured(f, column, x)
 	}
 	return newRaster(f, column, x)
 }
 
-// newColoured is NewRaster of a field whose look-up table has colours: the raster has the bands as they are stored, and
-// the tensor, a raster of one band, the numbers of the colours in the table.
+// newColoured is NewRaster of a field whose look-up table has colours or masks: the raster has the bands as they are
+// stored, and the tensor, a raster of one band, the numbers of the colours in the table, or of the bands from 1.
 func newColoured(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 	stored, table := f, f
 	stored.LUT, stored.Normalize, stored.Fill, stored.Clip, stored.DType = nil, nil, nil, false, "native"
@@ -32,11 +33,19 @@ func newColoured(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		return nil, err
 	}
 	colours, wrong := f.LUT.Colours, ""
-	if err := holdsColours(x.DType); err != nil {
+	if f.LUT.Masks {
+		table.LUT = &spec.LUT{Masks: true}
+		for number := range len(r.bandList) + 1 {
+			table.LUT.To = append(table.LUT.To, spec.Values{float64(number)})
+		}
+	} else {
+		r.codes = make(map[uint64]uint16, len(colours))
+	}
+	if err := r.holdsColours(x.DType); err != nil {
 		return nil, err
 	}
 	switch {
-	case len(r.bandList) != len(colours[0]):
+	case !f.LUT.Masks && len(r.bandList) != len(colours[0]):
 		wrong = fmt.Sprintf("its colours have %d numbers, and the field has %d bands: pick as many", len(colours[0]),
 			len(r.bandList))
 	case r.TimeSteps > 1:
@@ -46,7 +55,6 @@ func newColoured(f spec.Field, column int, x *chunk.Index) (*Raster, error) {
 		return nil, fault.New(fault.Unsupported, "look-up table", "%s", wrong)
 	}
 	r.Final.Nodata, r.raw.Nodata = true, true // a missing pixel has no colour
-	r.codes = make(map[uint64]uint16, len(colours))
 	for code, colour := range colours {
 		key := uint64(0)
 		for _, number := range colour {
@@ -81,7 +89,7 @@ func (r *Raster) Tensor() *Raster {
 	return &out
 }
 
-// ColourBytes returns how many bytes of memory a worker needs to make numbers of the raster's colours.
+// ColourBytes returns how many bytes of memory a worker needs to make numbers of the raster's colours or masks.
 func (r *Raster) ColourBytes() int64 {
 	if r.coded == nil {
 		return 0
@@ -121,7 +129,11 @@ func (r *Reader) Coloured(f *Raster, x *chunk.Index, to *Row, c *Converters,
 	if err := read(&Row{Field: f, Plan: plan, Dst: dst, Cv: convert, Win: to.Win}, f.Final); err != nil {
 		return err
 	}
-	if err := r.Resample.code(f, dst); err != nil {
+	code := r.Resample.code
+	if f.codes == nil {
+		code = r.Resample.number
+	}
+	if err := code(f, dst); err != nil {
 		return err
 	}
 	// The codes are of the size of the tensor, also where the window of the asset was resampled.
@@ -174,6 +186,38 @@ func (s *Resampler) code(f *Raster, from einops.Target) error {
 	return fault.New(fault.Unsupported, "pixels",
 		"%d pixels of the window have colours without a value in lut, the first (%s) at row %d, column %d: give them "+
 			"values, or the field a fill", unknown, strings.Join(colour, ", "), first/f.W, first%f.W)
+}
+
+// number fills Out with the number of the last band, from 1, in which each pixel of a window of field f is not 0, or 0,
+// and OutValid with which pixels are valid in a band. A band with two numbers besides 0 is fault.Unsupported.
+func (s *Resampler) number(f *Raster, from einops.Target) error {
+	plane, size := f.H*f.W, f.Native.Size()
+	s.Out, s.OutValid = Grown(s.Out, 2*plane), Grown(s.OutValid, plane)
+	clear(s.Out)
+	clear(s.OutValid)
+	for band := range len(from.Mask) / plane {
+		first := uint64(0) // the number of the band's pixels that are not 0
+		for i := range plane {
+			pos := band*plane + i
+			if from.Mask[pos] == 0 {
+				continue
+			}
+			s.OutValid[i] = 1
+			value := cast.Uint(from.Data[pos*size:], size)
+			if value == 0 {
+				continue
+			}
+			if first == 0 {
+				first = value
+			}
+			if value != first {
+				return fault.New(fault.Unsupported, "pixels", "band %d has two numbers besides 0, the second at row %d, "+
+					"column %d: a mask of a class has one", band, i/f.W, i%f.W)
+			}
+			binary.LittleEndian.PutUint16(s.Out[2*i:], uint16(band+1))
+		}
+	}
+	return nil
 }
 
 // numberAt returns sample i of samples of 1 or 2 bytes.

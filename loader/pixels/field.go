@@ -253,7 +253,7 @@ func (r *Raster) setArithmetic() error {
 		if conv.Table, err = einops.NewTable(conv, numbers, values); err != nil {
 			return err
 		}
-		if !conv.Table.Whole() && r.Fill == nil && r.LUT.Colours == nil {
+		if !conv.Table.Whole() && r.Fill == nil && !r.LUT.OfColours() {
 			return fmt.Errorf("lut has values for %d numbers of %s: others need a fill", len(numbers), r.Native)
 		}
 		conv.Checked = false // the table has only values that the tensor can hold
@@ -496,7 +496,7 @@ func (r *Raster) variant(dtype chunk.DType) (*Raster, error) {
 	out.Native, out.variants = dtype, new(variants)
 	out.Final, out.Wire, out.raw, out.blended = &Converters{}, &Converters{}, &Converters{}, nil
 	if r.coded != nil {
-		if err := holdsColours(dtype); err != nil {
+		if err := r.holdsColours(dtype); err != nil {
 			return nil, err
 		}
 		out.To = dtype
@@ -510,9 +510,9 @@ func (r *Raster) variant(dtype chunk.DType) (*Raster, error) {
 	return &out, err
 }
 
-// holdsColours fails with kind unsupported if rasters of a dtype have no colours.
-func holdsColours(dtype chunk.DType) error {
-	if dtype == chunk.Uint8 || dtype == chunk.Uint16 {
+// holdsColours fails with kind unsupported if rasters of a dtype have no colours, nor masks if the field has these.
+func (r *Raster) holdsColours(dtype chunk.DType) error {
+	if dtype == chunk.Uint8 || dtype == chunk.Uint16 || r.codes == nil && dtype.Components() == 1 {
 		return nil
 	}
 	return fault.New(fault.Unsupported, "look-up table", "the raster is %s: colours are of uint8 and uint16", dtype)

@@ -319,7 +319,7 @@ func TestStacksRefused(t *testing.T) {
 		names = append(names, f.Name)
 	}
 	if !slices.Equal(names, []string{"a", "b.x", "b.y", "c"}) ||
-		!slices.Equal(stacks, []stack{{first: 0}, {1, 2, 10}, {first: 3}}) {
+		!slices.Equal(stacks, []stack{{first: 0}, {first: 1, n: 2, grid: 10}, {first: 3}}) {
 		t.Errorf("%v, %+v", names, stacks)
 	}
 	if flat, stacks := flatten(fields[:1]); len(flat) != 1 || stacks != nil {

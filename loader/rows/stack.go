@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -16,6 +17,7 @@ import (
 type stack struct {
 	first, n int // from first on; n is 0 for a field that is not a stack
 	grid     spec.Grid
+	masks    bool // rasters are masks of classes, of which some may lack
 }
 
 // flatten puts the parts of stacked fields in their place. Without one it returns the fields, and nil.
@@ -32,6 +34,7 @@ func flatten(fields []spec.Field) ([]spec.Field, []stack) {
 		}
 		parts := field.Parts()
 		stacks[i].n, stacks[i].grid, some = len(parts), field.Grid, true
+		stacks[i].masks = field.LUT != nil && field.LUT.Masks
 		flat = append(flat, parts...)
 	}
 	if !some {
@@ -69,10 +72,10 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 		}
 		fields[i] = below[part.first]
 		if part.n > 0 {
-			fields[i].values, fields[i].changes = &stacked{parts: parts, grid: part.grid}, nil
-			fields[i].lacks = lacksAny(parts)
+			fields[i].values, fields[i].changes = &stacked{parts: parts, grid: part.grid, masks: part.masks}, nil
+			fields[i].lacks = lacking(parts, part.masks)
 		}
-		if part.grid != 0 {
+		if part.grid != 0 || part.masks && fields[i].lacks != nil {
 			fields[i].Size, fields[i].unsized, t.misplaced = nil, true, true
 		}
 	}
@@ -105,15 +108,17 @@ func numbersIn(fields []Field) (kind catalog.Kind, other int) {
 	return kind, other
 }
 
-// lacksAny notes the rows in which one of some fields lacks; nil if none may.
-func lacksAny(fields []Field) (lacks []bool) {
+// lacking notes the rows in which one of some fields lacks, or all of them; nil if none may.
+func lacking(fields []Field, all bool) (lacks []bool) {
 	for _, field := range fields {
 		if lacks == nil {
 			lacks = slices.Clone(field.lacks)
 			continue
 		}
 		for row, is := range field.lacks {
-			lacks[row] = lacks[row] || is
+			if lacks[row] == all {
+				lacks[row] = is
+			}
 		}
 	}
 	return lacks
@@ -123,6 +128,7 @@ func lacksAny(fields []Field) (lacks []bool) {
 type stacked struct {
 	parts   []Field
 	grid    spec.Grid    // of rasters
+	masks   bool         // a raster that lacks has no pixel that is not 0
 	kind    catalog.Kind // of numbers, else 0
 	mayLack bool         // a list is null where one of its numbers is
 }
@@ -130,13 +136,37 @@ type stacked struct {
 // Asset implements Values: it returns the stack of the rasters that the parts have in a row.
 func (s *stacked) Asset(ctx context.Context, _ int, row int64) (catalog.Asset, error) {
 	assets := make([]catalog.Asset, len(s.parts))
+	var lead *catalog.Asset
 	for k := range assets {
-		var err error
-		if assets[k], err = s.parts[k].Asset(ctx, row); err != nil {
+		part, err := &s.parts[k], error(ErrLacks)
+		if !s.masks || part.lacks == nil || !part.lacks[row] {
+			assets[k], err = part.Asset(ctx, row)
+		}
+		switch {
+		case err == nil && lead == nil:
+			lead = &assets[k]
+		case err != nil && !(s.masks && errors.Is(err, ErrLacks)):
 			return catalog.Asset{}, err
 		}
 	}
+	if lead == nil {
+		return catalog.Asset{}, ErrLacks
+	}
+	for k := range assets {
+		if assets[k].Index == nil {
+			assets[k] = *lead
+			assets[k].Index, assets[k].MaskFile, assets[k].Names = zeros(lead.Index), nil, nil
+		}
+	}
 	return newStack(assets, s.grid)
+}
+
+// zeros returns the index of a raster like another one, of which no chunk was written.
+func zeros(of *chunk.Index) *chunk.Index {
+	x := &chunk.Index{DType: of.DType, Bands: of.DataBands(), Height: of.Height, Width: of.Width, ChunkB: 1,
+		ChunkH: of.ChunkH, ChunkW: of.ChunkW, Predictor: chunk.NoPredictor}
+	x.Ranges = make([]chunk.Range, x.Across()*x.Down()*x.Groups())
+	return x
 }
 
 // Value implements Values: it returns the list of the numbers that the parts have in a row or, of rasters, the path of

@@ -144,16 +144,19 @@ func (p specPlace) noData(b json.RawMessage) (json.RawMessage, error) {
 	return textOf(lists), nil
 }
 
-// table returns the long form of a list of values, or of an object of values by number or colour, "255,0,0".
+// table returns the long form of a list of values, of an object of values by number or colour, "255,0,0", or of "masks".
 func (p specPlace) table(b json.RawMessage) (json.RawMessage, error) {
 	if b[0] == '[' {
 		return textOf(longForm{"to": b}), nil
 	}
+	if unquoted(b) == "masks" {
+		return textOf(longForm{"masks": true}), nil
+	}
 	if b[0] != '{' {
-		return nil, p.wrong(b, "a list of values, or an object of values by number or colour")
+		return nil, p.wrong(b, `a list of values, an object of values by number or colour, or "masks"`)
 	}
 	names, values, err := p.members(b)
-	if err != nil || values["to"] != nil {
+	if err != nil || values["to"] != nil || values["masks"] != nil {
 		return b, err
 	}
 	numbers, colours, keysName := make([]int, len(names)), make([][]int, len(names)), "from"

@@ -34,8 +34,14 @@ type LUT struct {
 	// four of them. The raster becomes one of one band. A pixel that is nodata in all bands is nodata. A sample with a
 	// pixel of another colour is bad, unless the field has a fill: then the pixel is nodata. Default: none.
 	Colours [][]int `json:"colours,omitempty"`
+	// Masks says that each band, such as each raster of Columns or Patterns, is the mask of one class, in place of From,
+	// Colours and To. The raster becomes one of one band, with the number of a band, from 1, where that band is not 0,
+	// of the last such band, and 0 elsewhere, also where a band is nodata. A pixel that is nodata in all bands is
+	// nodata. With Missing "fill" a band without a file is 0. A sample is bad whose band has two numbers besides 0: JPEG
+	// makes such masks. JSON may have "masks".
+	Masks bool `json:"masks,omitempty"`
 	// To are their values: each a number or, for a raster of one band, a list with one for each band of the tensor.
-	To []Values `json:"to"`
+	To []Values `json:"to,omitempty"`
 }
 
 // maxLUT is the largest number of values: one for each number of 16 bits.
@@ -43,11 +49,14 @@ const maxLUT = 1 << 16
 
 // Bands returns how many bands the table makes of one, or 0 if it leaves bands as they are.
 func (l *LUT) Bands() int {
-	if l == nil || len(l.To[0]) == 1 {
+	if l == nil || l.Masks || len(l.To[0]) == 1 {
 		return 0
 	}
 	return len(l.To[0])
 }
+
+// OfColours reports whether the table makes one band of all.
+func (l *LUT) OfColours() bool { return l != nil && (l.Colours != nil || l.Masks) }
 
 // Numbers returns the stored numbers that have values, for a raster of a dtype.
 func (l *LUT) Numbers(dtype chunk.DType) []int {
@@ -69,6 +78,11 @@ func (l *LUT) Numbers(dtype chunk.DType) []int {
 func (l *LUT) validate(stacked bool) error {
 	switch {
 	case l == nil:
+		return nil
+	case l.Masks:
+		if l.From != nil || l.Colours != nil || l.To != nil {
+			return errors.New("masks is true, and from, colours or to is given beside it")
+		}
 		return nil
 	case len(l.To) == 0 || len(l.To) > maxLUT:
 		return fmt.Errorf("it has %d values: it must have 1 to %d", len(l.To), maxLUT)

@@ -244,7 +244,7 @@ func (p *Part) Report(fields []spec.Field) *stats.Report {
 // mapped returns the class that the look-up table of a field makes of each number that a band counts, nil without one.
 func mapped(field *spec.Field, dtype chunk.DType, band *stats.Band) map[int64]int64 {
 	table := field.LUT
-	if table == nil || table.Bands() > 0 || table.Colours != nil {
+	if table == nil || table.Bands() > 0 || table.OfColours() {
 		return nil
 	}
 	classes := map[int64]int64{}

@@ -209,7 +209,7 @@ func (p *weighing) counted(ctx context.Context, f spec.Field, column int, first 
 		}
 	}
 	switch {
-	case f.LUT != nil && f.LUT.Colours != nil:
+	case f.LUT.OfColours():
 		out.DType, out.LUT, out.Fill, out.Clip, out.Validity = f.DType, f.LUT, f.Fill, f.Clip, "valid"
 	case first.Parts != nil:
 		out.Validity, out.Resample = "valid", f.Resample
@@ -489,27 +489,28 @@ func readLaid(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a catalog
 	if err != nil {
 		return err
 	}
+	convert, err := tensor.Final.Get(&chunk.Index{}, nil)
+	if err != nil {
+		return a.Fault(err)
+	}
+	target := &pixels.Row{Field: tensor, Plan: plan, Dst: dst, Cv: convert, Win: win}
 	if f.Parts == nil {
-		convert, err := tensor.Final.Get(&chunk.Index{}, nil)
-		if err != nil {
-			return a.Fault(err)
-		}
 		in := pixels.Inside(win, a.Index.Height, a.Index.Width)
-		target := &pixels.Row{Field: tensor, Plan: plan, Dst: dst, Cv: convert, Win: win}
 		read := func(to *pixels.Row, c *pixels.Converters) error {
 			to.Bands = bands
 			return r.Read(ctx, a, in, bands.Picked, to, to.Masked(c, in))
 		}
 		return a.Fault(r.Coloured(f, a.Index, target, tensor.Final, read))
 	}
-	return f.EachPart(&a, func(k int, part *pixels.Raster, l *pixels.Lay) error {
+	part := func(row *pixels.Row, k int, part *pixels.Raster, l *pixels.Lay) error {
 		asset := a.Parts[k]
 		bands := part.PlanesOf(nil, asset.Index)
 		convert, err := part.Final.Get(asset.Index, bands)
 		if err != nil {
 			return asset.Fault(err)
 		}
-		target := &pixels.Row{Field: part, Bands: bands, Plan: plan, Dst: dst, Cv: convert, Win: win}
+		target := new(*row)
+		target.Field, target.Bands, target.Cv = part, bands, convert
 		defer target.PadSteps()
 		if l.Same {
 			return r.Aligned(ctx, asset, l, win, target, target.Masked(part.Final, l.Inside(win)))
@@ -520,5 +521,8 @@ func readLaid(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a catalog
 		}
 		target.Win = shuffle.Box{H: win.H, W: win.W}
 		return r.Warped(ctx, asset, l, mapping, win, target, limit)
+	}
+	return r.Coloured(f, a.Index, target, nil, func(row *pixels.Row, _ *pixels.Converters) error {
+		return f.EachPart(&a, func(k int, raster *pixels.Raster, l *pixels.Lay) error { return part(row, k, raster, l) })
 	})
 }

@@ -245,3 +245,78 @@ def test_wrong_tables(tmp_path, table, message):
     np.save(tmp_path / "0.npy", np.zeros((3, 4, 4), "f4"))
     with pytest.raises(chaski.Error, match="uint8 and uint16"):
         read(tmp_path, {"lut": {(1, 2, 3): 0}})
+
+
+CLASSES = ("water", "road", "tree", "roof")
+
+
+def write_masks(folder: Path, keep: float, **more: Any) -> np.ndarray:
+    """Writes a mask for each class of N images, or a part of them; returns the classes."""
+    rng = np.random.default_rng(11)
+    out = np.zeros((N, SIDE, SIDE), int)
+    for i in range(N):
+        image = np.full((1, SIDE, SIDE), i, "uint8")
+        rasters.write(folder / f"{i}.tif", image, count=1, height=SIDE, width=SIDE, **more)
+        for k, name in enumerate(CLASSES):
+            mask = rng.random((SIDE, SIDE)) < 0.3
+            if rng.random() < keep:
+                values = mask[None].astype("uint8") * (255 if k % 2 else 1)
+                path = folder / f"{i}_{name}.tif"
+                rasters.write(path, values, count=1, height=SIDE, width=SIDE, **more)
+                out[i][mask] = k + 1
+    return out
+
+
+MASKS = {"patterns": [f"{{id}}_{c}.tif" for c in CLASSES], "lut": "masks", "missing": "fill"}
+
+
+@pytest.mark.parametrize("window", [None, (20, 20), chaski.Grid(20)])
+def test_masks_of_one_class_a_file(tmp_path, window):
+    want = write_masks(tmp_path, keep=0.5, dtype="uint8")
+    fields = {"image": "{id}.tif", "mask": chaski.Field(**MASKS, dtype="int64")}
+    options = {"window": window, "pixels": chaski.Pixels(windows=True, pad=True)}
+    read = 0
+    with chaski.load(tmp_path, fields=fields, batch_size=2, **options) as loader:
+        for batch in loader:
+            rows = zip(batch["image"][:, 0], batch["mask"][:, 0], batch["window"], strict=True)
+            for image, mask, (y, x, h, w) in nonempty(rows):
+                part = want[int(image.max())][y : y + h, x : x + w]
+                whole = np.pad(part, [(0, h - len(part)), (0, w - len(part[0]))])
+                np.testing.assert_array_equal(mask, whole)
+                read += 1
+    assert read >= N
+
+
+def test_masks_on_the_ground(tmp_path):
+    place = {"crs": "EPSG:32630", "transform": rasterio.Affine(10, 0, 500000, 0, -10, 4600000)}
+    want = write_masks(tmp_path, keep=1, dtype="uint8", **place)[-1]
+    for path in tmp_path.iterdir():
+        if not path.name.startswith(str(N - 1)):
+            path.unlink()
+    window, fields = chaski.GeoWindow(160, 10, per_epoch=8), {"mask": chaski.Field(**MASKS | {"missing": "error"})}
+    pixels = chaski.Pixels(geo=True)
+    with chaski.load(
+        tmp_path, fields=fields, batch_size=4, window=window, pixels=pixels
+    ) as loader:
+        for batch in loader:
+            rows = zip(batch["mask"][:, 0], batch["geo.transform"], strict=True)
+            for got, t in nonempty(rows):
+                y, x = round((4600000 - t[3]) / 10), round((t[0] - 500000) / 10)
+                np.testing.assert_array_equal(got, want[y : y + 16, x : x + 16])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float32"])
+def test_bands_that_are_masks(tmp_path, dtype):
+    x = (np.random.default_rng(5).random((5, SIDE, SIDE)) < 0.2).astype(dtype)
+    np.save(tmp_path / "0.npy", x)
+    want = (x * np.arange(1, 6)[:, None, None]).max(axis=0)
+    got = read(tmp_path, {"lut": "masks", "dtype": "uint8", "dims": "b y x"})["mask"]
+    np.testing.assert_array_equal(got[0, 0], want)
+
+
+def test_masks_with_several_numbers_are_bad(tmp_path):
+    x = np.zeros((2, SIDE, SIDE), "uint8")
+    x[1, 3, 4], x[1, 5, 6] = 254, 255
+    np.save(tmp_path / "0.npy", x)
+    with pytest.raises(chaski.UnsupportedError, match="band 1 has two numbers besides 0.*row 5"):
+        read(tmp_path, {"lut": "masks", "dims": "b y x"})
