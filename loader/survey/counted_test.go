@@ -453,3 +453,29 @@ func TestWeightsOfColours(t *testing.T) {
 		}
 	}
 }
+
+// TestWeightsOfMasks: masks of one class a file count as the number of the last one that has a pixel.
+func TestWeightsOfMasks(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(24, 25))
+	a, b, counts, dir := make([]byte, 256), make([]byte, 256), [3]uint32{}, t.TempDir()
+	for i := range a {
+		a[i], b[i] = byte(rnd.IntN(2)*255), byte(rnd.IntN(2))
+		counts[max(min(a[i], 1), 2*b[i])]++
+	}
+	for name, samples := range map[string][]byte{"0_a.tif": a, "0_b.tif": b} {
+		writeRaster(t, filepath.Join(dir, name), tog.Options{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8}, samples)
+	}
+	s := loader.Spec{Source: dir, BatchSize: 1, Fields: []loader.Field{{Name: "image", DType: "int64",
+		Patterns: []string{"{id}_a.tif", "{id}_b.tif"}, LUT: &spec.LUT{Masks: true}}}}
+	for class, want := range counts {
+		var out bytes.Buffer
+		err := survey.Weights(t.Context(), &out, s, loader.Options{}, survey.WeightOptions{
+			Classes: []float64{float64(class)}}, nil, nil)
+		if err != nil {
+			t.Fatal(class, err)
+		}
+		if got := binary.LittleEndian.Uint32(out.Bytes()[out.Len()-4:]); got != want {
+			t.Errorf("class %v: %d pixels, want %d", class, got, want)
+		}
+	}
+}
