@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables/parquet"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/literal"
 )
 
@@ -49,12 +50,9 @@ type madeColumn struct {
 	group int
 }
 
-// toEnd ends the number of a column that has the rest of the line.
-const toEnd = "+"
-
 // isNumber reports whether the name of a column is its number.
 func isNumber(name string) bool {
-	name = strings.TrimSuffix(name, toEnd)
+	name = strings.TrimSuffix(name, texts.ToEnd)
 	for i := range len(name) {
 		if name[i] < '0' || name[i] > '9' {
 			return false
@@ -127,7 +125,7 @@ func (h *header) find(name string) (i int, rest, ok bool) {
 	if !isNumber(name) {
 		return 0, false, false
 	}
-	number, rest := strings.CutSuffix(name, toEnd)
+	number, rest := strings.CutSuffix(name, texts.ToEnd)
 	i, err := strconv.Atoi(number)
 	return i, rest, err == nil && i < parquet.MaxColumns
 }

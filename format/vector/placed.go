@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
@@ -122,7 +123,7 @@ func (l *labels) readLines(ctx context.Context, r source.Reader, head []byte) er
 	headed := slices.ContainsFunc(names, func(name string) bool {
 		return !isNumber(name) && h.made[name] == nil
 	})
-	open := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, toEnd) })
+	open := slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, texts.ToEnd) })
 	width := 0 // of the first line
 	return eachLine(ctx, r, comma, -1, func(_ int, words []string) error {
 		if isRemark(words) {
@@ -131,7 +132,7 @@ func (l *labels) readLines(ctx context.Context, r source.Reader, head []byte) er
 		if comma == 0 && width > 0 && len(words) != width && !open { // perhaps a class of several words
 			return fault.New(fault.Corrupt, "line", "%d words, and the first line has %d: values with blanks need "+
 				"commas, semicolons or tabs between them, or are the rest of the line, which %q is", len(words), width,
-				strconv.Itoa(width-1)+toEnd)
+				strconv.Itoa(width-1)+texts.ToEnd)
 		}
 		if width == 0 && !headed && h.check(box, words) != nil && !slices.ContainsFunc(words, isValue) {
 			return nil // a heading

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/format/tables"
 	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/join"
 	"github.com/chaski-eo/chaski/internal/magic"
@@ -32,6 +34,10 @@ const maxID = 64 << 10
 // column that is not named, head is the first line: a header, or an id.
 func readIDs(ctx context.Context, list string, o resources.Options) (ids []string, head string, err error) {
 	file, column, named := strings.Cut(list, source.Separator)
+	table := file
+	if rest, of, ok := strings.Cut(column, source.Separator); ok && strings.HasSuffix(rest, texts.ToEnd) {
+		table, column = file+source.Separator+rest, of
+	}
 	lines := !named && strings.EqualFold(path.Ext(source.Name(file)), ".txt")
 	var noMember error
 	if magic.Named(source.Name(file)).Class == magic.Items {
@@ -44,7 +50,7 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 		}
 	}
 	if !lines && magic.Named(source.Name(file)).Class.Table() {
-		if ids, head, err = columnOf(ctx, file, column, o); err != nil {
+		if ids, head, err = columnOf(ctx, table, column, o); err != nil {
 			return nil, "", cmp.Or(noMember, fault.WithFile(err, file))
 		}
 		if column != "" || head == "0" || magic.Named(source.Name(file)).Class != magic.CSV {
@@ -86,9 +92,11 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 	return ids, "", fault.WithFile(text.Err(), file)
 }
 
-// columnOf reads a column of a table as strings, and returns its name; "" is the only one.
+// columnOf reads a column of a table as strings, and returns its name; "" is the only one. Other columns in braces, or
+// an expression of SQL over them, are one, too.
 func columnOf(ctx context.Context, file, name string, o resources.Options) (ids []string, column string, err error) {
-	table, closer, err := catalog.ReadTable(ctx, o.Opener, file, name)
+	parts := inBraces([]string{name})
+	table, closer, err := catalog.ReadTable(ctx, o.Opener, file, append(parts, name)...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -103,8 +111,35 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 		return nil, "", fault.New(fault.NotFound, "ids", "name the column with the ids, as in %s::%s; "+
 			"there are %s", path.Base(file), names[0], fault.Names(names))
 	}
-	ids, err = table.Names(ctx, name)
+	switch {
+	case table.Index(name) < 0 && len(parts) > 0:
+		ids, err = joined(ctx, table, name, parts)
+	case table.Index(name) < 0 && inSQL.MatchString(name):
+		ids, err = computed(ctx, numbered(table), name)
+	default:
+		ids, err = table.Names(ctx, name)
+	}
 	return slices.DeleteFunc(ids, func(id string) bool { return id == "" }), name, err
+}
+
+// joined returns the texts that a name with the columns of a table in braces becomes, "" where one is null.
+func joined(ctx context.Context, table *tables.Table, name string, parts []string) ([]string, error) {
+	values := make([][]string, len(parts))
+	for i, part := range parts {
+		var err error
+		if values[i], err = table.Names(ctx, part); err != nil {
+			return nil, err
+		}
+	}
+	ids := make([]string, table.Len())
+	for row := range ids {
+		if !slices.ContainsFunc(values, func(v []string) bool { return v[row] == "" }) {
+			ids[row] = column.Fill(name, func(part string) (string, bool) {
+				return values[slices.Index(parts, part)][row], true
+			})
+		}
+	}
+	return ids, nil
 }
 
 // checkIDs returns an error about ids that name no sample, unless they are dropped, or several.

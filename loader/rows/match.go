@@ -21,7 +21,8 @@ const idColumn = "id"
 // idColumn if the dataset lacks it.
 func (t *Table) keyColumn(ctx context.Context, name string) (c *Column, keys bool, err error) {
 	if name != "" {
-		if c, err = t.named(ctx, name); name != idColumn || fault.KindOf(err) != fault.NotFound {
+		c, err = t.named(ctx, name)
+		if c, err = keyed(ctx, name, c, err, t.Data); name != idColumn || fault.KindOf(err) != fault.NotFound {
 			return c, false, err
 		}
 	}

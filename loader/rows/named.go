@@ -2,9 +2,12 @@ package rows
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // named returns a column by its name, as filled does, or the numbers of the rows.
@@ -26,6 +29,52 @@ func filled(name string, find func(name string) (*Column, error)) (*Column, erro
 		return found, err
 	}
 	return column.Filled(name, false, find)
+}
+
+// inSQL matches names that may be expressions of SQL: with parentheses, or with an operator between two operands.
+var inSQL = regexp.MustCompile(`\(.*\)|\S *(\|\||::) *\S|\S [-+*/%] \S`)
+
+// keyed returns a column of keys: found, which find returned with err, or else what the name says as an expression of
+// SQL over data.
+func keyed(ctx context.Context, name string, found *Column, err error,
+	data func(ctx context.Context) (*tables.Table, error)) (*Column, error) {
+	if fault.KindOf(err) != fault.NotFound || !inSQL.MatchString(name) {
+		return found, err
+	}
+	all, failed := data(ctx)
+	if failed != nil || all == nil {
+		return nil, err
+	}
+	texts, failed := computed(ctx, numbered(all), name)
+	if failed != nil {
+		return nil, fault.New(fault.NotFound, "column "+name, "no column has the name, and as SQL: %v", failed)
+	}
+	return &Column{Kind: catalog.Text, Rows: int64(len(texts)),
+		Each: func(ctx context.Context, visit column.Visit) error {
+			for row, text := range texts {
+				if err := visit(int64(row), catalog.Value{Text: []byte(text), Null: text == ""}); err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		}}, nil
+}
+
+// computed returns what an expression of SQL is for each row of a table: strings or whole numbers, "" for null.
+func computed(ctx context.Context, data *tables.Table, expression string) ([]string, error) {
+	engine, err := tables.FindSQL()
+	if err != nil {
+		return nil, err
+	}
+	from := func(context.Context, string) (*tables.Table, error) { return data, nil }
+	result, err := engine.Run(ctx, "SELECT ("+expression+") AS key FROM data", from, tables.QueryLimits{})
+	if err != nil {
+		return nil, err
+	}
+	if result.Len() != data.Len() {
+		return nil, fault.New(fault.Unsupported, "column "+expression, "it is no value of each row")
+	}
+	return result.Names(ctx, "key")
 }
 
 // inBraces returns the columns that names in braces name.

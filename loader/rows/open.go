@@ -300,7 +300,8 @@ func CatalogOptions(s *spec.Subset, more []string, o resources.Options) catalog.
 	parts := inBraces(s.Columns())
 	return catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
-		Columns: slices.Concat(s.Columns(), parts, more), AllColumns: o.AllColumns || s.Queries(),
+		Columns: slices.Concat(s.Columns(), parts, more), AllColumns: o.AllColumns || s.Queries() ||
+			slices.ContainsFunc(s.IDs(), inSQL.MatchString),
 		Texts: append(s.Texts(), parts...), Codes: s.Codes(),
 	}
 }

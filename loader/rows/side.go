@@ -73,10 +73,10 @@ func openSides(ctx context.Context, s *spec.Subset, dims string, fields []spec.F
 			continue
 		}
 		var sources []catalog.Source
-		parts := inBraces([]string{table.Column})
+		parts, expression := inBraces([]string{table.Column}), inSQL.MatchString(table.Column)
 		for _, name := range append(parts, table.Column) {
 			sources = append(sources, catalog.Source{Field: name, Column: name, Kind: catalog.Text, Strings: true,
-				Maybe: len(parts) > 0})
+				Maybe: len(parts) > 0 || expression})
 		}
 		for i, field := range fields {
 			if field.Column != "" && field.Column != table.On {
@@ -87,6 +87,7 @@ func openSides(ctx context.Context, s *spec.Subset, dims string, fields []spec.F
 			}
 		}
 		options := CatalogOptions(s, more, o)
+		options.AllColumns = options.AllColumns || expression
 		for _, name := range slices.Concat(options.Columns, options.Texts) {
 			if column, said := made.ownColumn(name); said {
 				options.Columns = append(options.Columns, column)
@@ -348,7 +349,7 @@ func (s *side) keys(ctx context.Context) (keys []string, err error) {
 	// Arrays have no numbers of rows: a wrong name must not become them.
 	own := func(name string) (*Column, error) { return s.table.Column(ctx, name) }
 	found, err := filled(s.Column, own)
-	if err != nil {
+	if found, err = keyed(ctx, s.Column, found, err, s.table.Data); err != nil {
 		return nil, err
 	}
 	keys = make([]string, 0, s.table.N)

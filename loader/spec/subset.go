@@ -220,7 +220,7 @@ func (s *Subset) Joins() bool { return Joins(s.Where) }
 // Columns returns the columns of the table that the comparisons, the split, the strata and the
 // sequences of the subset need. They need not all exist: of SplitColumns one is enough.
 func (s *Subset) Columns() (names []string) {
-	names = s.ids()
+	names = s.IDs()
 	for _, c := range s.Where {
 		if c.Compares() {
 			names = append(names, c.Column)
@@ -244,8 +244,8 @@ func (s *Subset) Columns() (names []string) {
 	return names
 }
 
-// ids returns the columns with the keys of tables and with ids.
-func (s *Subset) ids() (names []string) {
+// IDs returns the columns with the keys of tables and with ids.
+func (s *Subset) IDs() (names []string) {
 	for _, table := range s.Tables {
 		names = append(names, table.On)
 	}
@@ -258,7 +258,7 @@ func (s *Subset) ids() (names []string) {
 // Texts returns the columns that are compared with strings for being equal, or among them, and the columns of
 // keys.
 func (s *Subset) Texts() (names []string) {
-	names = s.ids()
+	names = s.IDs()
 	for i := range s.Where {
 		c := &s.Where[i]
 		if !c.Compares() || !slices.Contains([]string{"==", "!=", "in"}, c.Op) {

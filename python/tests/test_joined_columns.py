@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import defaultdict
 from pathlib import Path
 
@@ -135,3 +136,58 @@ def test_a_column_whose_name_has_braces(tmp_path, binary) -> None:
     rows = chaski.Rows(where=[["{a}", "==", "y1"]])
     with chaski.load(tmp_path / "t.csv", fields=fields, rows=rows, batch_size=4) as run:
         assert len(next(iter(run))["image"]) == 1
+
+
+# Expressions of SQL as keys of a table of "code,y", by what Python makes of a file's tile, x and
+# date. "x (m)" is a column, whatever it looks like.
+KEYS = {
+    "lower(code)": ("name", lambda t, x, d: f"{t}@{d}@{x}".upper()),
+    "split_part(code, '.', 1)": ("name", lambda t, x, d: f"{t}@{d}@{x}.png"),
+    "replace(code, ' ', '@')": ("name", lambda t, x, d: f"{t} {d} {x}"),
+    "substr(code, 4)": ("tile || '/' || x || date", lambda t, x, d: f"xy_{t}/{x}{d}"),
+    "concat(code, '')": ("{tile}-{date}-{x}", lambda t, x, d: f"{t}-{d}-{x}"),
+    "x (m)": ("name", lambda t, x, d: f"{t}@{d}@{x}"),
+}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_keys_that_are_expressions(data, tmp_path, key) -> None:
+    on, make = KEYS[key]
+    column = "x (m)" if key == "x (m)" else "code"
+    rows = [{column: make(*file), "y": 100 + k} for k, file in enumerate(FILES)]
+    pd.DataFrame(rows[::-1]).to_csv(tmp_path / "t.csv", index=False)
+    tables = {str(tmp_path / "t.csv"): {key: on}}
+    got = loaded(data, "folder", {"y": "y"}, tables=tables)
+    np.testing.assert_array_equal(got["y"], got["image"][:, 0, 0, 0] + 100)
+    pd.DataFrame(rows[1:3]).to_csv(tmp_path / "ids.csv", index=False)
+    got = loaded(data, "folder", ids=f"{tmp_path}/ids.csv::{key}", id_column=on)
+    kept = got["image"][got["valid"].astype(bool), 0, 0, 0]
+    assert sorted(kept) == [1, 2]
+
+
+def test_ids_of_several_columns(data, tmp_path) -> None:
+    pd.DataFrame(FILES[2:5], columns=["tile", "x", "date"]).to_csv(tmp_path / "a.csv", index=False)
+    got = loaded(data, "folder", ids=f"{tmp_path}/a.csv::{{tile}}@{{date}}@{{x}}", id_column="name")
+    assert sorted(got["image"][got["valid"].astype(bool), 0, 0, 0]) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("key", ["lower(cod)", "lower(code", "count(*)", "code || ", "1 = 1"])
+def test_wrong_expressions(data, tmp_path, key) -> None:
+    pd.DataFrame({"code": ["1", "a"], "y": [1, 2]}).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises((chaski.NotFoundError, chaski.UnsupportedError, chaski.CorruptError)):
+        loaded(data, "folder", {"y": "y"}, tables={str(tmp_path / "t.csv"): {key: "name"}})
+
+
+def test_ids_beside_texts_without_quotes(data, tmp_path, binary) -> None:
+    files = ["folder/images/" + f"{t}@{d}@{x}.npy" for t, x, d in FILES[:2]]
+    lines = ["file,text", f"{files[0]},a dog, a cat", f"{files[1]},one"]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines))
+    with pytest.raises(chaski.CorruptError, match='name it "text\\+"'):
+        loaded(data, "folder", ids=f"{path}::file")
+    got = loaded(data, "folder", ids=f"{path}::text+::file")
+    assert sorted(got["image"][got["valid"].astype(bool), 0, 0, 0]) == [0, 1]
+    (data / "t.csv").write_text(path.read_text())
+    run = [binary, "index", "--field", "image=file", "-o", "t.parquet", "t.csv::text+"]
+    subprocess.run(run, cwd=data, check=True)
+    assert list(pd.read_parquet(data / "t.parquet")["text+"]) == ["a dog, a cat", "one"]

@@ -21,8 +21,12 @@ func HasCells(uri string) bool {
 	return class == magic.Parquet || class == magic.Records
 }
 
-// IsTable reports whether a path or URI has the extension of a table: of Parquet, CSV or STAC items.
-func IsTable(uri string) bool { return magic.Named(source.Name(uri)).Class.Table() }
+// IsTable reports whether a path or URI has the extension of a table: of Parquet, CSV or STAC items. A CSV file may
+// name its last column, FILE.csv::NAME+, which then has the rest of each line.
+func IsTable(uri string) bool {
+	uri, _ = columns.CutRest(uri)
+	return magic.Named(source.Name(uri)).Class.Table()
+}
 
 // Kind is the kind of a field of a sample.
 type Kind = column.Kind

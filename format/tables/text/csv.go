@@ -143,7 +143,7 @@ func separated(in *bufio.Reader, isWords, blanks bool) (io.Reader, rune) {
 // wantsSecond reports whether the second column of a file without a header is wanted. Then blanks separate values if
 // nothing else does.
 func wantsSecond(want func(name string) texts.Want) bool {
-	return want("1") != want(noColumn) || want("1"+toEnd) != want(noColumn)
+	return want("1") != want(noColumn) || want("1"+texts.ToEnd) != want(noColumn)
 }
 
 // isComment reports whether a line before the header is a comment: "#" alone, or "# " and text.
@@ -208,7 +208,7 @@ func (t *csvTable) all(r source.Reader, comma rune) error {
 	}
 	if columns > 0 {
 		names = slices.Clone(names[:columns])
-		names[columns-1] += toEnd
+		names[columns-1] += texts.ToEnd
 	}
 	if err == nil {
 		err = t.columns(names)
@@ -375,7 +375,7 @@ const noColumn = "\x00"
 // hasNoHeader reports whether the first line of a file is data: a column is wanted by its number, from 0, and the line
 // has neither the name of another one that is wanted, nor the numbers from 0 on as names.
 func hasNoHeader(head []string, want func(name string) texts.Want) bool {
-	wanted := func(name string) bool { return want(name) != want(noColumn) || want(name+toEnd) != want(noColumn) }
+	wanted := func(name string) bool { return want(name) != want(noColumn) || want(name+texts.ToEnd) != want(noColumn) }
 	if !slices.ContainsFunc(numbers(len(head)), wanted) {
 		return false
 	}

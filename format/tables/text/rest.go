@@ -15,18 +15,14 @@ import (
 	"github.com/chaski-eo/chaski/internal/textguard"
 )
 
-// toEnd ends the name of a column that has the rest of each line, with what separates values: of captions that stand
-// without quotes.
-const toEnd = "+"
-
 // restColumn returns how many columns a file has if one of them is wanted as the rest of each line, else 0. Without a
 // header the first line does not say how many there are.
 func restColumn(names []string, noHeader bool, want func(name string) texts.Want) (columns int, err error) {
 	at := slices.IndexFunc(names, func(name string) bool {
-		return want(name+toEnd) != want(noColumn) && !slices.Contains(names, name+toEnd)
+		return want(name+texts.ToEnd) != want(noColumn) && !slices.Contains(names, name+texts.ToEnd)
 	})
 	if last := len(names) - 1; at >= 0 && at < last && !noHeader {
-		return 0, fault.New(fault.Unsupported, "column "+names[at]+toEnd,
+		return 0, fault.New(fault.Unsupported, "column "+names[at]+texts.ToEnd,
 			"it is the rest of each line, and the column %q stands behind it", names[last])
 	}
 	return at + 1, nil
@@ -39,7 +35,7 @@ func restHint(names []string, values int, comma rune) string {
 	}
 	last := names[len(names)-1]
 	return fmt.Sprintf(": if %q has texts with %q in them and no quotes, name it %q, the rest of each line", last,
-		comma, last+toEnd)
+		comma, last+texts.ToEnd)
 }
 
 // maxFirst bounds the first line in bytes, where a column is the rest of each line and there is no header.

@@ -17,6 +17,10 @@ const MaxBytes = 4 << 30
 // MaxList bounds the elements of a list, which are read for each row: embeddings have some thousand.
 const MaxList = 1 << 16
 
+// ToEnd ends the name of a column that has the rest of each line, with what separates values: of captions that stand
+// without quotes.
+const ToEnd = "+"
+
 // ValueColumn is the column of rows of JSON that are no objects.
 const ValueColumn = "value"
 

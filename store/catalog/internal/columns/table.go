@@ -359,9 +359,20 @@ func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
 	return tables.Concat(parts, column.Mixed)
 }
 
+// CutRest cuts the name of a text and of its last column, which has the rest of each line: FILE.csv::NAME+. rest is
+// empty of other names.
+func CutRest(name string) (file, rest string) {
+	file, rest, _ = strings.Cut(name, source.Separator)
+	if class := magic.Named(source.Name(file)).Class; class == magic.CSV && strings.HasSuffix(rest, texts.ToEnd) {
+		return file, rest
+	}
+	return name, ""
+}
+
 // Open opens a Parquet or CSV file, or STAC items, with all of its columns: see OpenParquet and OpenText. A name
 // without the extension of a table is fault.Unsupported.
 func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, raw ...string) (*Table, error) {
+	name, rest := CutRest(name)
 	class := magic.Named(source.Name(name)).Class
 	if !class.Table() {
 		return nil, fault.New(fault.Unsupported, "table", "its name ends neither like Parquet nor like CSV or JSON")
@@ -382,7 +393,7 @@ func Open(ctx context.Context, o source.Opener, name string, cacheBytes int64, r
 		t, err = OpenParquet(ctx, file, cacheBytes)
 	} else {
 		t, err = OpenText(ctx, file, name, func(name string) texts.Want {
-			if slices.Contains(raw, name) {
+			if slices.Contains(raw, name) || rest != "" && name == rest {
 				return texts.Written
 			}
 			return texts.Values
