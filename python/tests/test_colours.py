@@ -293,11 +293,10 @@ def test_masks_on_the_ground(tmp_path):
     for path in tmp_path.iterdir():
         if not path.name.startswith(str(N - 1)):
             path.unlink()
-    window, fields = chaski.GeoWindow(160, 10, per_epoch=8), {"mask": chaski.Field(**MASKS | {"missing": "error"})}
+    window = chaski.GeoWindow(160, 10, per_epoch=8)
+    fields = {"mask": chaski.Field(**MASKS | {"missing": "error"})}
     pixels = chaski.Pixels(geo=True)
-    with chaski.load(
-        tmp_path, fields=fields, batch_size=4, window=window, pixels=pixels
-    ) as loader:
+    with chaski.load(tmp_path, fields=fields, batch_size=4, window=window, pixels=pixels) as loader:
         for batch in loader:
             rows = zip(batch["mask"][:, 0], batch["geo.transform"], strict=True)
             for got, t in nonempty(rows):

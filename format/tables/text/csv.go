@@ -375,7 +375,9 @@ const noColumn = "\x00"
 // hasNoHeader reports whether the first line of a file is data: a column is wanted by its number, from 0, and the line
 // has neither the name of another one that is wanted, nor the numbers from 0 on as names.
 func hasNoHeader(head []string, want func(name string) texts.Want) bool {
-	wanted := func(name string) bool { return want(name) != want(noColumn) || want(name+texts.ToEnd) != want(noColumn) }
+	wanted := func(name string) bool {
+		return want(name) != want(noColumn) || want(name+texts.ToEnd) != want(noColumn)
+	}
 	if !slices.ContainsFunc(numbers(len(head)), wanted) {
 		return false
 	}

@@ -280,9 +280,9 @@ class Field(Argument):
             without a value are nodata and need a `fill`. A value may be a list with one for each
             band of the tensor, if the raster has one band. Colours of three or four bands, {(255,
             0, 0): 1}, make one band of uint8 or uint16; a sample with another colour is bad, unless
-            there is a `fill`. "masks" takes each band, or each file of `patterns`, for the mask of one
-            class, and makes one band: the number of the last band, from 1, that is not 0, else 0;
-            with missing="fill" a mask without a file has no pixels.
+            there is a `fill`. "masks" takes each band, or each file of `patterns`, for the mask of
+            one class, and makes one band: the number of the last band, from 1, that is not 0, else
+            0; with missing="fill" a mask without a file has no pixels.
         wavelengths: the centre wavelengths of the bands of the tensor in micrometres, which chaski
             passes on: models that take any sensor are given them beside each batch.
         gsd: the ground sampling distance of the field in metres, which chaski passes on like
@@ -376,11 +376,7 @@ class Pixels(Argument):
 
 NoData: TypeAlias = float | Literal["nan"] | Sequence[float] | Sequence[Sequence[float]]
 LUTLike: TypeAlias = (
-    Mapping[int | tuple[int, ...], Any]
-    | Sequence[Any]
-    | npt.NDArray[Any]
-    | Literal["masks"]
-    | None
+    Mapping[int | tuple[int, ...], Any] | Sequence[Any] | npt.NDArray[Any] | Literal["masks"] | None
 )
 NormalizeLike: TypeAlias = Normalize | Method | Mapping[str, Any] | Literal[False] | None
 FieldLike: TypeAlias = Field | Vector | str | Mapping[str, Any]
