@@ -132,6 +132,8 @@ def compare(call: str, want: Iterable[Sample]) -> int:
     options = {"batch_size": 1, "shuffle": False, "pixels": chaski.Pixels(windows=True)}
     with chaski.load(*given[0], **(options | given[1])) as loader:
         ids = list(range(len(rows))) if "Time(" in call else list(loader.ids)
+        if len(ids) == len(rows):  # an image may be of several samples
+            ids = list(range(len(rows)))
         names = list(dict.fromkeys(ids))
         assert len(names) == len(rows) > 0, f"{len(names)} samples, not {len(rows)}: {names[:4]}"
         cut = len(ids) > len(names) or "Grid(" in call
