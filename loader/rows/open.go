@@ -143,6 +143,12 @@ func openFlat(ctx context.Context, src spec.Source, from []spec.Field, o resourc
 		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern, and there are no ids or " +
 			"tables: tables and containers say themselves what belongs together")
 	}
+	for i := range from {
+		of, traits := CatalogSource(from[i]), from[i].Traits()
+		if of.Pattern != "" && traits.Metadata && !traits.Paths && !of.OfTexts() {
+			return nil, InField(from[i].Name, from[i].HoldsRasters())
+		}
+	}
 	kind, err := kindOf(ctx, &src, o)
 	if err != nil {
 		return nil, err
@@ -218,9 +224,13 @@ func moreColumns(src *spec.Source, fields []spec.Field) []string {
 
 // CatalogSource returns what a field says of where it is.
 func CatalogSource(field spec.Field) catalog.Source {
+	kind := field.Traits().Opens
+	if field.Kind == spec.NumberField && field.Pattern != "" {
+		kind = catalog.Text
+	}
 	return catalog.Source{
 		Field: field.Name, Column: field.Column, Blob: field.Blob, Pattern: field.Pattern,
-		Kind: field.Traits().Opens, Label: field.Traits().Metadata,
+		Kind: kind, Label: field.Traits().Metadata,
 		Strings: field.Kind == spec.TextField || field.Split != "",
 		Beside:  field.Vector != nil, Axes: field.Axes(),
 		Optional: field.MayLack() || field.Vector != nil && field.Vector.Missing == spec.MissingEmpty,

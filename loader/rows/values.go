@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -58,10 +59,26 @@ func (s *values) String() string {
 }
 
 // split makes lists of strings of the texts of fields whose strings spec.Field.Split separates, and of classes whose
-// texts are lists as Python and JSON write them. The first text says it.
+// texts are lists as Python and JSON write them. The first text says it. Files of texts hold numbers, and the names of
+// classes, with blanks around them.
 func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 	for i := range fields {
 		separator, field := fields[i].Split, &t.Fields[i]
+		if field.Kind == catalog.Text && fields[i].Pattern != "" && separator == "" &&
+			(fields[i].Kind == spec.NumberField || fields[i].Kind == spec.ClassField) {
+			if fields[i].Kind == spec.NumberField {
+				first, err := t.firstText(ctx, i)
+				if err != nil {
+					return InField(fields[i].Name, err)
+				}
+				field.Kind = catalog.Float
+				if _, err := strconv.ParseInt(strings.TrimSpace(first), 10, 64); err == nil {
+					field.Kind = catalog.Int
+				}
+			}
+			field.change = fileText(field.Kind)
+			continue
+		}
 		switch {
 		case separator != "" && field.Kind != catalog.Text:
 			return InField(fields[i].Name, fault.New(fault.Unsupported,
@@ -81,6 +98,24 @@ func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 		field.Kind, field.change = catalog.Text|catalog.List, &textList{separator}
 	}
 	return nil
+}
+
+// fileText is the kind of the values that files of texts hold.
+type fileText catalog.Kind
+
+// ofValue returns the value of a text.
+func (kind fileText) ofValue(value catalog.Value) (_ catalog.Value, err error) {
+	value.Text = bytes.TrimSpace(value.Text)
+	switch catalog.Kind(kind) {
+	case catalog.Int:
+		value.Int, err = strconv.ParseInt(string(value.Text), 10, 64)
+	case catalog.Float:
+		value.Float, err = strconv.ParseFloat(string(value.Text), 64)
+	}
+	if err != nil {
+		err = fault.New(fault.Corrupt, "text", "%s is no number as the first file has", fault.Short(string(value.Text)))
+	}
+	return value, err
 }
 
 // textList is how texts are lists of strings: separated or, without a separator, as Python and JSON write lists.

@@ -26,8 +26,8 @@ type FieldKind struct {
 	Opens column.Kind
 	// Metadata says that fields are metadata columns, which have no members of rasters.
 	Metadata bool
-	// Paths says that a field of rasters has their paths.
-	Paths bool
+	// Paths says that a field of rasters has their paths, and Texts that files of texts hold values of the kind.
+	Paths, Texts bool
 	// Casts says that numbers become the dtype of the field.
 	Casts bool
 
@@ -40,11 +40,11 @@ type FieldKind struct {
 // fieldKinds are the kinds in the order in which they are listed, and at last the one of fields without a kind.
 var fieldKinds = []FieldKind{
 	{name: RasterField, Opens: column.Raster, dtypes: RasterDTypes, check: (*Field).checkRaster},
-	{name: NumberField, Metadata: true, Casts: true, dtypes: numberDTypes,
+	{name: NumberField, Metadata: true, Texts: true, Casts: true, dtypes: numberDTypes,
 		fits: func(k column.Kind) bool { return k != column.Raster && k.Elem() != column.Text }},
-	{name: TextField, Opens: column.Text, Metadata: true, Paths: true, dtypes: []string{"native"},
+	{name: TextField, Opens: column.Text, Metadata: true, Paths: true, Texts: true, dtypes: []string{"native"},
 		fits: func(k column.Kind) bool { return k.Elem() == column.Text }},
-	{name: ClassField, Opens: column.Text, Metadata: true, dtypes: classDTypes, check: (*Field).checkClass,
+	{name: ClassField, Opens: column.Text, Metadata: true, Texts: true, dtypes: classDTypes, check: (*Field).checkClass,
 		fits: func(k column.Kind) bool { return k != column.Raster }},
 	{name: ArrayField, Casts: true, dtypes: numberDTypes, check: (*Field).checkArray},
 	{dtypes: RasterDTypes, check: (*Field).checkAny},
@@ -94,13 +94,18 @@ func (f *Field) validateKind() error {
 		return fmt.Errorf("split is %q and kind is %q: strings are of kind %q or %q", f.Split, f.Kind, ClassField,
 			TextField)
 	}
-	if f.Pattern != "" && !traits.Paths {
-		return fmt.Errorf("kind is %q and pattern is %q: files hold rasters", f.Kind, f.Pattern)
+	if f.Pattern != "" && !traits.Texts {
+		return f.HoldsRasters()
 	}
 	if m := f.rasterMember(); m != "" {
 		return fmt.Errorf("kind is %q and %s is given: that is for rasters", f.Kind, m)
 	}
 	return nil
+}
+
+// HoldsRasters returns the error about a field whose kind does not suit the files of its pattern.
+func (f *Field) HoldsRasters() error {
+	return fmt.Errorf("kind is %q and pattern is %q: files hold rasters", f.Kind, f.Pattern)
 }
 
 // CheckKind checks that a column with values of kind holds suits the kind, the dtype and the other

@@ -242,7 +242,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	}
 	err := table.open(ctx, fields, o)
 	for i := range table.fields {
-		table.fields[i].contents = err == nil && i < len(fields) && fields[i].ofTexts()
+		table.fields[i].contents = err == nil && i < len(fields) && fields[i].OfTexts()
 	}
 	if err == nil {
 		err = table.expand(ctx)
@@ -299,7 +299,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	}
 	wanted, patterns := listing.Rasters, []string(nil)
 	for _, s := range fields {
-		if wanted, patterns = wanted|filesOf(s.Pattern), append(patterns, s.Pattern); s.ofTexts() {
+		if wanted, patterns = wanted|filesOf(s.Pattern), append(patterns, s.Pattern); s.OfTexts() {
 			wanted |= listing.AllFiles
 		}
 	}
@@ -749,8 +749,8 @@ func (t *Table) Value(ctx context.Context, field int, row int64) (Value, error) 
 // maxText bounds a file that is the text of a sample, in bytes.
 const maxText = 1 << 20
 
-// ofTexts reports whether the field has what files of texts hold. Of rasters a field of kind text has the paths.
-func (s *Source) ofTexts() bool {
+// OfTexts reports whether the field has what files of texts hold. Of rasters a field of kind text has the paths.
+func (s *Source) OfTexts() bool {
 	file, _ := fileOf(s.Pattern)
 	class := magic.Named(file).Class
 	if class.Pixels() || class == magic.Store {

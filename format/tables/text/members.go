@@ -261,6 +261,9 @@ func (in *items) nested(name string, raw json.RawMessage, part string, at int64)
 	if isLists(raw) {
 		return in.tuples(name, raw, part, at)
 	}
+	if raw[0] == '"' && in.want(name+".") != in.want(noColumn) {
+		raw = jsonIn(raw)
+	}
 	if raw[0] != '{' && raw[0] != '[' || in.want(name+".") == in.want(noColumn) || strings.Count(name, ".") > maxDepth {
 		return nil
 	}
@@ -286,8 +289,20 @@ func (in *items) nested(name string, raw json.RawMessage, part string, at int64)
 	return nil
 }
 
-// elements gives the members of the objects of a list as lists, whose value is null of an object that lacks it, or the
-// first elements of another list by their numbers.
+// jsonIn returns the object or list of JSON that a string holds, and other strings as they are.
+func jsonIn(raw json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		made := json.RawMessage(strings.TrimSpace(text))
+		if len(made) > 0 && (made[0] == '{' || made[0] == '[') && json.Valid(made) {
+			return made
+		}
+	}
+	return raw
+}
+
+// elements gives the members of the objects of a list as lists, whose value is null of an object that lacks it, and the
+// first elements of a list by their numbers, where no member has such a name.
 func elements(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	counts := map[string]int{} // of the values of a list
@@ -299,15 +314,18 @@ func elements(raw json.RawMessage) (map[string]json.RawMessage, error) {
 		if err = decoder.Decode(&element); err != nil {
 			break
 		}
+		if number := strconv.Itoa(n); n < maxTuple && counts[number] == 0 {
+			members[number] = element
+		}
 		if element[0] != '{' {
-			if n < maxTuple {
-				members[strconv.Itoa(n)] = element
-			}
 			continue
 		}
 		err = json.Unmarshal(element, &object)
 		for member, value := range object {
 			list := members[member]
+			if counts[member] == 0 {
+				list = nil
+			}
 			for ; counts[member] < n; counts[member]++ {
 				list = append(list, ",null"...)
 			}
