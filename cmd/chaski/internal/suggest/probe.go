@@ -44,9 +44,10 @@ type head struct {
 
 // array is an array of a store.
 type array struct {
-	Path  string `json:"path"`
-	Shape []int  `json:"shape"`
-	DType string `json:"dtype"`
+	Path  string   `json:"path"`
+	Shape []int    `json:"shape"`
+	DType string   `json:"dtype"`
+	Axes  []string `json:"axes"` // that the file says
 }
 
 // prober reads headers, and keeps them.
@@ -110,7 +111,7 @@ func (h *head) npz(name string) error {
 		a, err := parse(file)
 		_ = file.Close() // it was only read
 		if err == nil {
-			h.Arrays = append(h.Arrays, array{strings.TrimSuffix(member.Name, ".npy"), a.Shape, a.Descr})
+			h.Arrays = append(h.Arrays, array{Path: strings.TrimSuffix(member.Name, ".npy"), Shape: a.Shape, DType: a.Descr})
 		}
 	}
 	return nil

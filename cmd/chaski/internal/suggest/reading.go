@@ -14,7 +14,10 @@ import (
 )
 
 // member is a field of a call: its name, and its Python with splitMark.
-type member struct{ name, text string }
+type member struct {
+	name, text string
+	of         *table // that has its column; nil of others
+}
 
 // reading is one way to read a folder: the parts of a call.
 type reading struct {
@@ -45,7 +48,7 @@ func (r *reading) add(name, text string) {
 		slices.ContainsFunc(r.members, func(m member) bool { return m.name == name }); k++ {
 		name = plain + strconv.Itoa(k)
 	}
-	r.members = append(r.members, member{name, text})
+	r.members = append(r.members, member{name: name, text: text})
 }
 
 func (r *reading) use(files []*file) {
@@ -86,7 +89,8 @@ func (g *group) masks() bool {
 // score says how likely a group has the images of a data set.
 func (g *group) score() float64 {
 	match := func(words *regexp.Regexp) float64 { return float64(number(words.MatchString(g.own()))) }
-	masks := float64(number(maskWords.MatchString(g.words())))*4 + float64(number(len(g.head.colours) > 0))*3
+	masks := 2*match(maskWords) + float64(number(maskWords.MatchString(g.words())))*2 +
+		float64(number(len(g.head.colours) > 0))*3
 	return 2*match(imageWords) - masks - 6*match(viewWords) - match(afterWords) + float64(number(g.head.bands > 2)) -
 		float64(number(g.head.format == magic.NPY))/2
 }
@@ -141,6 +145,9 @@ func (r *reading) options(s *search, g *group, masks, some bool) (more []string)
 	}
 	if h.dims != "" && h.dims != "y x" && h.dims != "b y x" && h.dims != "t b y x" {
 		more = append(more, "dims="+quoted(h.dims))
+	}
+	if h.format == magic.NPY && h.times > 0 {
+		r.noteSamples(g.pattern, h.dims)
 	}
 	if steps, differ := s.steps(g, ""); differ && h.times > 0 {
 		more = append(more, fmt.Sprintf("times=range(%d)", steps))
@@ -244,6 +251,12 @@ func (r *reading) pixels(s *search, pairs []pair) {
 	}
 }
 
+// noteSamples notes that an axis may be of samples.
+func (r *reading) noteSamples(pattern, dims string) {
+	r.note(`the axis t of %s is a guess: with dims=%q its images are samples`, pattern,
+		strings.Replace(dims, "t", "n", 1))
+}
+
 // homogeneous notes files of a group that have other bands.
 func (s *search) homogeneous(r *reading, g *group) {
 	for i := 0; i < len(g.files); i += max(1, len(g.files)/32) {
@@ -287,11 +300,16 @@ func (r *reading) together(s *search, groups []*group) map[*group]bool {
 			patterns = append(patterns, g.pattern)
 		}
 		name, _, _ := strings.Cut(key, " ")
+		files, some := 0, false
+		for _, g := range set {
+			files, some = files+len(g.files), some || len(g.files) < len(r.lead.files)
+		}
 		if name == "masks" {
-			more = r.options(s, set[0], true, false)
+			more = r.options(s, set[0], true, some)
+			r.note(`a band is a class: lut="masks" makes one map of them, of classes from 1`)
 		}
 		r.add(name, fieldOf("patterns="+listed(patterns), more...))
-		r.count("%s: %d files of %s", name, len(set)*len(set[0].files), strings.Join(patterns, ", "))
+		r.count("%s: %d files of %s", name, files, strings.Join(patterns, ", "))
 	}
 	return done
 }
@@ -332,8 +350,10 @@ func (r *reading) arrays(s *search, g *group) {
 		set := bands[fmt.Sprint(a.Shape, a.DType)]
 		pattern := strings.TrimSuffix(g.pattern+"::"+starred(a.Path), "::") // one array may have no name
 		text, options := "pattern="+quoted(pattern), []string{"dims=" + quoted(h.dims)}
-		if h.dims == "t b y x" {
-			r.note(`the first axis of %s is taken for time: with dims="n b y x" its images are samples`, pattern)
+		if len(a.Axes) == len(a.Shape) { // a file that says its axes
+			h.dims, options = strings.Join(a.Axes, " "), nil
+		} else if h.dims == "t b y x" {
+			r.noteSamples(pattern, h.dims)
 		}
 		name := identifier(path.Base(a.Path))
 		switch image := slices.ContainsFunc(r.members, func(m member) bool { return m.name == "image" }); {
@@ -349,6 +369,11 @@ func (r *reading) arrays(s *search, g *group) {
 			name = "image"
 		case !image:
 			name = "image"
+			if slices.ContainsFunc(list, func(b array) bool {
+				return b.Path != a.Path && slices.Equal(b.Shape, a.Shape) && b.DType != a.DType
+			}) {
+				r.note("that %s is the image is a guess: other arrays have its shape", pattern)
+			}
 		}
 		if steps, differ := s.steps(g, a.Path); differ && h.times > 0 {
 			options = append(options, fmt.Sprintf("times=range(%d)", steps))

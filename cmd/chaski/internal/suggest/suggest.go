@@ -387,12 +387,16 @@ func (s *search) labels(r *reading) {
 			if g.fixed() {
 				key = `{"folder": ` + quoted(g.names[0]) + "}"
 			}
-			read := s.readTable(g.files[0].path)
-			if before := len(r.members); len(read) == 1 {
-				if r.labels(read[0], map[string]bool{}); len(r.members) > before {
-					r.tables = append(r.tables, quoted("\x00"+named.ReplaceAllString(g.pattern, "*"))+": "+key)
-				}
+			read, before := s.readTable(g.files[0].path), len(r.members)
+			if len(read) == 1 {
+				r.labels(read[0], map[string]bool{})
 			}
+			if len(r.members) == before {
+				r.note("%d files %s go with the images, and what they say is not read: docs/labels.md", len(g.files),
+					g.pattern)
+				break
+			}
+			r.tables = append(r.tables, quoted("\x00"+named.ReplaceAllString(g.pattern, "*"))+": "+key)
 		default:
 			r.note("%d files %s go with the images, and their form is unknown: Vector(box=…) says where a box lies",
 				len(g.files), g.pattern)
@@ -476,6 +480,13 @@ func (s *search) join(r *reading) {
 		}
 		if ok {
 			r.useTable(t)
+		}
+	}
+	for i, m := range r.members { // a column of several tables
+		if m.of != nil && slices.ContainsFunc(r.members, func(o member) bool {
+			return o.of != nil && o.of != m.of && slices.ContainsFunc(o.of.cols, m.reads)
+		}) {
+			r.members[i].text = m.qualified()
 		}
 	}
 	if r.choose(lists); r.table == nil {

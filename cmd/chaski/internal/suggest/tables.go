@@ -38,6 +38,7 @@ var (
 	textWord   = regexp.MustCompile(`(?i)(caption|text|sentence|raw$|question|answer)`)
 	restOfLine = regexp.MustCompile(textWord.String() + `.*\+$`)
 	splitCol   = regexp.MustCompile(`(?i)^(split|subset|fold|partition|set|phase|test|train|val)$`)
+	wkt        = regexp.MustCompile(`(?i)^\s*(multi)?(polygon|point|linestring)\s*[zm]*\s*\(`)
 	idWord     = regexp.MustCompile(`(?i)(^id|_id$|idx|index|^$|path|file|name|polygon|geometry|^lat|^lon|date|time)`)
 )
 
@@ -202,12 +203,12 @@ func (p *prober) jsonTables(rel string, value any) (out []*table) {
 	if list != nil {
 		return []*table{p.newTable(rel, nil, list)}
 	}
-	var keys, classes []string
+	var keys, classes, names []string
 	var rows, ids []any
 	for _, name := range sorted(object) {
 		list, ok := object[name].([]any)
 		if _, below := append(list, nil)[0].(map[string]any); below {
-			out = append(out, p.newTable(rel+"::"+name, nil, list))
+			out, names = append(out, p.newTable(rel+"::"+name, nil, list)), append(names, name)
 			continue
 		}
 		for _, id := range list {
@@ -219,7 +220,10 @@ func (p *prober) jsonTables(rel string, value any) (out []*table) {
 			keys, rows = append(keys, name), append(rows, object[name])
 		}
 	}
+	other := func(t *table) bool { return !slices.Equal(t.cols, out[0].cols) }
 	switch uniform := len(keys) == len(object) && len(object) > 1; {
+	case len(out) == len(object) && len(out) > 1 && !slices.ContainsFunc(out, other): // rows by class, split or image
+		return []*table{together(rel, names, out)}
 	case out != nil || len(object) == 0:
 	case uniform && len(ids) > 0:
 		t := p.newTable(rel+"::{class}", nil, ids)
@@ -234,6 +238,24 @@ func (p *prober) jsonTables(rel string, value any) (out []*table) {
 		out = append(out, p.newTable(rel, nil, []any{value}))
 	}
 	return out
+}
+
+// together makes one table of tables with the same columns, with the column of their names.
+func together(rel string, names []string, of []*table) *table {
+	column := "class"
+	if isSplit := func(name string) bool { _, word := marked(name); return word == name }; !slices.ContainsFunc(names,
+		func(name string) bool { return !isSplit(name) }) {
+		column = "split"
+	} else if path.Ext(names[0]) != "" {
+		column = "file"
+	}
+	t := &table{path: rel + "::{" + column + "}", cols: append(slices.Clone(of[0].cols), column), lists: of[0].lists}
+	for i, part := range of {
+		for _, row := range part.rows {
+			t.rows = append(t.rows, append(row, names[i]))
+		}
+	}
+	return t
 }
 
 // newTable makes a table of values of JSON, with the column key of keys. Of the texts in the objects of a list
@@ -412,6 +434,11 @@ func (t *table) templates(paths []string, all map[string]bool) map[string][]stri
 // labels adds the columns of a table that look like labels, without some, and returns the column of splits.
 func (r *reading) labels(t *table, used map[string]bool) (split string) {
 	var flags []string
+	defer func(before int) {
+		for i := range r.members[before:] {
+			r.members[before+i].of = t
+		}
+	}(len(r.members))
 	for c, name := range t.cols {
 		values := t.values(c)
 		different := counted(values)
@@ -420,6 +447,9 @@ func (r *reading) labels(t *table, used map[string]bool) (split string) {
 		text := "column=" + quoted(name)
 		isObject := strings.HasPrefix(values[0], "[{") || values[0] == "{}"
 		switch {
+		case wkt.MatchString(values[0]):
+			r.note("the column %s of %s has shapes as WKT: Vector(%s, box={\"wkt\": %s}, image=…) reads them", name,
+				t.path, quoted(t.path), quoted(name))
 		case splitCol.MatchString(name) && len(different) <= 12:
 			split = name
 		case used[name] || name == "" || len(name) > 60 || isObject:
@@ -550,4 +580,20 @@ func (r *reading) splitColumn(t *table, split string) {
 	default:
 		r.rows = append(r.rows, "where=[["+quoted(split)+`, "==", `+quoted(splitMark)+"]]")
 	}
+}
+
+// reads reports whether a member has the column of a name.
+func (m member) reads(column string) bool {
+	return m.text == quoted(column) || strings.Contains(m.text, "column="+quoted(column))
+}
+
+// qualified returns the text of a member whose columns have the name of their table in front.
+func (m member) qualified() string {
+	text := m.text
+	for _, column := range m.of.cols {
+		if m.reads(column) {
+			text = strings.Replace(text, quoted(column), quoted(path.Base(m.of.path)+"::"+column), 1)
+		}
+	}
+	return text
 }
