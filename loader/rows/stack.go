@@ -17,7 +17,7 @@ import (
 type stack struct {
 	first, n int // from first on; n is 0 for a field that is not a stack
 	grid     spec.Grid
-	masks    bool // rasters are masks of classes, of which some may lack
+	table    bool // a look-up table has values for its bands, which are mostly masks: each may lack alone
 }
 
 // flatten puts the parts of stacked fields in their place. Without one it returns the fields, and nil.
@@ -34,7 +34,7 @@ func flatten(fields []spec.Field) ([]spec.Field, []stack) {
 		}
 		parts := field.Parts()
 		stacks[i].n, stacks[i].grid, some = len(parts), field.Grid, true
-		stacks[i].masks = field.LUT != nil && field.LUT.Masks
+		stacks[i].table = field.LUT != nil
 		flat = append(flat, parts...)
 	}
 	if !some {
@@ -72,10 +72,10 @@ func (t *Table) stack(flat []spec.Field, stacks []stack) error {
 		}
 		fields[i] = below[part.first]
 		if part.n > 0 {
-			fields[i].values, fields[i].changes = &stacked{parts: parts, grid: part.grid, masks: part.masks}, nil
-			fields[i].lacks = lacking(parts, part.masks)
+			fields[i].values, fields[i].changes = &stacked{parts: parts, grid: part.grid, table: part.table}, nil
+			fields[i].lacks = lacking(parts, part.table)
 		}
-		if part.grid != 0 || part.masks && fields[i].lacks != nil {
+		if part.grid != 0 || part.table && fields[i].lacks != nil {
 			fields[i].Size, fields[i].unsized, t.misplaced = nil, true, true
 		}
 	}
@@ -128,7 +128,7 @@ func lacking(fields []Field, all bool) (lacks []bool) {
 type stacked struct {
 	parts   []Field
 	grid    spec.Grid    // of rasters
-	masks   bool         // a raster that lacks has no pixel that is not 0
+	table   bool         // the pixels of a raster that lacks are nodata
 	kind    catalog.Kind // of numbers, else 0
 	mayLack bool         // a list is null where one of its numbers is
 }
@@ -139,13 +139,13 @@ func (s *stacked) Asset(ctx context.Context, _ int, row int64) (catalog.Asset, e
 	var lead *catalog.Asset
 	for k := range assets {
 		part, err := &s.parts[k], error(ErrLacks)
-		if !s.masks || part.lacks == nil || !part.lacks[row] {
+		if !s.table || part.lacks == nil || !part.lacks[row] {
 			assets[k], err = part.Asset(ctx, row)
 		}
 		switch {
 		case err == nil && lead == nil:
 			lead = &assets[k]
-		case err != nil && !(s.masks && errors.Is(err, ErrLacks)):
+		case err != nil && !(s.table && errors.Is(err, ErrLacks)):
 			return catalog.Asset{}, err
 		}
 	}
@@ -155,16 +155,16 @@ func (s *stacked) Asset(ctx context.Context, _ int, row int64) (catalog.Asset, e
 	for k := range assets {
 		if assets[k].Index == nil {
 			assets[k] = *lead
-			assets[k].Index, assets[k].MaskFile, assets[k].Names = zeros(lead.Index), nil, nil
+			assets[k].Index, assets[k].MaskFile, assets[k].Names = absent(lead.Index), nil, nil
 		}
 	}
 	return newStack(assets, s.grid)
 }
 
-// zeros returns the index of a raster like another one, of which no chunk was written.
-func zeros(of *chunk.Index) *chunk.Index {
+// absent returns the index of a raster like another one, whose pixels are all nodata: no chunk of it was written.
+func absent(of *chunk.Index) *chunk.Index {
 	x := &chunk.Index{DType: of.DType, Bands: of.DataBands(), Height: of.Height, Width: of.Width, ChunkB: 1,
-		ChunkH: of.ChunkH, ChunkW: of.ChunkW, Predictor: chunk.NoPredictor}
+		ChunkH: of.ChunkH, ChunkW: of.ChunkW, Predictor: chunk.NoPredictor, NoData: new(float64)}
 	x.Ranges = make([]chunk.Range, x.Across()*x.Down()*x.Groups())
 	return x
 }

@@ -301,3 +301,68 @@ def test_an_error_has_the_call(folder) -> None:
         with pytest.raises(chaski.Error) as failed:
             chaski.load(source, batch_size=2, fields={"image": "{id}.tif"})
         assert not any("suggest" in n for n in getattr(failed.value, "__notes__", ()))
+
+
+def test_rows_of_a_json_by_class_or_by_file(folder) -> None:
+    captions, questions = {}, {}
+    for c in ("dam", "zoo"):
+        rows = []
+        for k in range(3):
+            folder.picture(f"images/{c}/{c}_{k}.png", side=8)
+            rows.append({"filename": f"{c}_{k}.png", "raw": f"a {c}, {k}"})
+        captions[c] = rows
+    folder.text("captions.json", json.dumps(captions))
+    rows, classes, _ = only(folder)
+    assert [row["raw"] for row in rows] == [r["raw"] for of in captions.values() for r in of]
+    assert classes["class"] == ["dam", "zoo"] and [row["class"] for row in rows] == [0] * 3 + [1] * 3
+    (folder.root / "captions.json").unlink()
+    for k in range(3):
+        folder.picture(f"train/pictures/{k}.png", side=8)
+        questions[f"{k}.png"] = [{"Question": f"q{k}{i}", "Answer": "yes"} for i in range(k + 1)]
+    folder.text("qa.json", json.dumps(questions))
+    for path in (folder.root / "images").rglob("*.png"):
+        path.unlink()
+    rows, _, _ = only(folder)
+    assert [row["question"] for row in rows] == ["q00", "q10", "q11", "q20", "q21", "q22"]
+    for row in rows:
+        name = f"train/pictures/{row['question'][1]}.png"
+        np.testing.assert_array_equal(row["image"], folder.read(name))
+
+
+def test_two_tables_of_captions(folder) -> None:
+    for k in range(4):
+        folder.picture(f"images/{k}.png", side=8)
+    for name in ("short", "long"):
+        lines = [f"{k}.png,{name} {k}, with commas, and more" for k in range(4)]
+        folder.text(f"{name}.csv", "\n".join(["image,caption", *lines]))
+    rows, _, _ = only(folder)
+    texts = [{value for value in row.values() if isinstance(value, str)} for row in rows]
+    ends = ", with commas, and more"
+    assert texts == [{f"short {k}{ends}", f"long {k}{ends}"} for k in range(4)]
+
+
+def test_masks_are_no_images(folder) -> None:
+    for k in range(3):
+        folder.picture(f"original_images/{k}.png", side=16)
+        folder.picture(f"RGB_color_image_masks/{k}.png", values=[[0, 0, 9], [9, 0, 0]], side=16)
+        folder.picture(f"masks/{k}.png", bands=1, values=[0, 1, 2], side=16)
+    rows, _, _ = only(folder)
+    for k, row in enumerate(rows):
+        np.testing.assert_array_equal(row["image"], folder.read(f"original_images/{k}.png"))
+
+
+def test_a_mask_a_class_of_which_some_lack(folder) -> None:
+    names = ["building", "road", "water"]
+    for k in range(4):
+        folder.picture(f"images/{k}.png", side=8)
+        for i, name in enumerate(names):
+            if (k + i) % 4:
+                folder.picture(f"masks/{name}/{k}.png", bands=1, values=[0, 255], side=8)
+    rows, _, found = only(folder)
+    for k, row in enumerate(rows):
+        want = [
+            folder.read(f"masks/{n}/{k}.png")[0] > 0 if (k + i) % 4 else np.zeros((8, 8), bool)
+            for i, n in enumerate(names)
+        ]
+        np.testing.assert_array_equal(row["masks"], want)
+    assert any('lut="masks"' in line for line in found.check)
