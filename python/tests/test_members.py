@@ -455,3 +455,25 @@ def test_members_of_several_files(data, tmp_path) -> None:
     assert [(int(g["image"][0, 0, 0]), int(g["j"])) for g in got] == [(1, 0), (2, 0), (2, 1)]
     with pytest.raises(chaski.NotFoundError, match="no object has such a member"):
         read(f"{tmp_path}/*.json::raws", fields=fields)
+
+
+def test_members_of_an_element(data, tmp_path) -> None:
+    """LIST.K.MEMBER is of one object of a list, also where the list is JSON in a string."""
+    rows = [
+        {"file": f"{k}.tif", "turns": [{"of": "a", "says": f"q{k}"}, {"of": "b", "says": f"a{k}"}]}
+        for k in range(4)
+    ]
+    rows[2]["turns"] = rows[2]["turns"][:1]
+    written = [{**row, "turns": json.dumps(row["turns"])} for row in rows]
+    for name, made in (("lists", rows), ("strings", written)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(made))
+        fields = {
+            "image": f"{data}/{{file}}",
+            "q": Field(column="turns.0.says", kind="text"),
+            "a": Field(column="turns.1.says", kind="text"),
+            "all": Field(column="turns.says", kind="text"),
+        }
+        got = read(tmp_path / f"{name}.json", fields=fields)
+        for g, row in zip(got, rows, strict=True):
+            said = [turn["says"] for turn in row["turns"]]
+            assert (g["q"], g["a"], json.loads(g["all"])) == (said[0], "".join(said[1:]), said)

@@ -157,3 +157,34 @@ def test_members_of_any_ending(tmp_path: Path, inside: bool) -> None:
         with chaski.load(tmp_path, batch_size=4, fields=fields) as loader:
             with pytest.raises(chaski.CorruptError, match=r"0\.txt.*not UTF-8"):
                 next(iter(loader))
+
+
+@pytest.mark.parametrize("values", [["3", "-1\n", "12", "0"], ["0.5", "2", "1e-3", "-4"]])
+def test_texts_that_are_labels(tmp_path: Path, values: list[str]) -> None:
+    """A file of a number or of the name of a class, as WebDataset has `.cls`, is a label."""
+    for shard in (0, 1):
+        with tarfile.open(tmp_path / f"{shard}.tar", "w") as t:
+            for k in (2 * shard, 2 * shard + 1):
+                np.save(made := io.BytesIO(), np.full((1, 4, 4), k, "u1"))
+                for end, data in (("npy", made.getvalue()), ("cls", values[k].encode())):
+                    (member := tarfile.TarInfo(f"{k}.{end}")).size = len(data)
+                    t.addfile(member, io.BytesIO(data))
+    field = {"pattern": "{shard}.tar/{id}.cls"}
+    fields = {
+        "image": "{shard}.tar/{id}.npy",
+        "number": chaski.Field(**field, kind="number"),
+        "class": chaski.Field(**field, kind="class"),
+    }
+    names = sorted(v.strip() for v in values)
+    with chaski.load(tmp_path, batch_size=4, shuffle=False, fields=fields) as loader:
+        assert loader.classes["class"] == names
+        (batch,) = list(loader)
+    whole = "." not in "".join(values)
+    assert batch["number"].dtype == ("int64" if whole else "float64")
+    for k, number, of in zip(
+        batch["image"][:, 0, 0, 0].astype(int), batch["number"], batch["class"], strict=True
+    ):
+        assert number == float(values[k]) and names[of] == values[k].strip()
+    fields["number"] = chaski.Field(pattern="{shard}.tar/{id}.npy", kind="number")
+    with pytest.raises(chaski.errors.SpecError, match="files hold rasters"):
+        chaski.load(tmp_path, batch_size=4, fields=fields)
