@@ -34,14 +34,16 @@ from judge import (
     stacked,
 )
 from rasterio.features import rasterize
+from recent import RECENT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/data-sets.md"
 Samples = Callable[[], list[Sample]]
 
 
 def calls() -> dict[str, str]:
-    """Returns the arguments of `chaski.load` of each row of the page."""
-    return dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| `(.+)` \|$", PAGE.read_text(), re.MULTILINE))
+    """Returns the arguments of `chaski.load` of each data set of the page."""
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| `(.+)` \|$", PAGE.read_text(), re.MULTILINE)
+    return {name: call for names, call in rows for name in names.split("; ")}
 
 
 def classes(pattern: str) -> Samples:
@@ -1086,4 +1088,4 @@ SETS: dict[str, tuple[str, Samples]] = {
             mask="LULC::bands",
         ),
     ),
-}
+} | RECENT
