@@ -223,7 +223,7 @@ func TestLabelColumns(t *testing.T) {
 // TestMembersOfOtherFormats promises that a file is read as without members that the formats of others have, whatever
 // their values are.
 func TestMembersOfOtherFormats(t *testing.T) {
-	texts := map[string]string{"features": everyType}
+	texts := map[string]string{"features": everyKind}
 	for _, name := range []string{"coco", "labelme", "supervisely", "via", "via1"} {
 		texts[name] = labelTexts[name]
 	}

@@ -100,8 +100,8 @@ func TestGeoParquet(t *testing.T) {
 	}
 }
 
-// everyType is a collection of every type of geometry.
-const everyType = `{"type": "FeatureCollection", "features": [
+// everyKind is a collection of every type of geometry.
+const everyKind = `{"type": "FeatureCollection", "features": [
 	{"type": "Feature", "properties": {"class": "a", "value": 1}, "geometry": {"type": "Point", "coordinates": [1, 2]}},
 	{"type": "Feature", "properties": {"class": "b", "value": 2.5}, "geometry": {"type": "MultiPoint",
 		"coordinates": [[1, 2, 9], [3, 4, 9]]}},
@@ -116,11 +116,11 @@ const everyType = `{"type": "FeatureCollection", "features": [
 		"geometries": [{"type": "Point", "coordinates": [8, 9]}]}},
 	{"type": "Feature", "geometry": null}]}`
 
-// inLines returns the features of everyType as GeoJSON lines, each behind a mark.
+// inLines returns the features of everyKind as GeoJSON lines, each behind a mark.
 func inLines(t testing.TB, mark string) (lines string) {
 	t.Helper()
 	var list struct{ Features []json.RawMessage }
-	if err := json.Unmarshal([]byte(everyType), &list); err != nil {
+	if err := json.Unmarshal([]byte(everyKind), &list); err != nil {
 		t.Fatal(err)
 	}
 	for _, feature := range list.Features {
@@ -139,7 +139,7 @@ func TestGeoJSON(t *testing.T) {
 		orb.LineString{{1, 2}, {3, 4}}, orb.Collection{orb.LineString{{1, 2}, {3, 4}}, orb.LineString{{5, 6}, {7, 8}}},
 		orb.Polygon{{{0, 0}, {4, 0}, {4, 4}, {0, 0}}, {{1, 1}, {2, 1}, {2, 2}, {1, 1}}},
 		orb.Collection{orb.Polygon{{{0, 0}, {4, 0}, {4, 4}, {0, 0}}}}, orb.Collection{orb.Point{8, 9}}, nil}
-	for _, text := range []string{everyType, "\xef\xbb\xbf" + everyType, inLines(t, ""), inLines(t, "\x1e"),
+	for _, text := range []string{everyKind, "\xef\xbb\xbf" + everyKind, inLines(t, ""), inLines(t, "\x1e"),
 		"\xef\xbb\xbf" + inLines(t, " \x1e ")} {
 		l, err := Open(t.Context(), memory(text), "f", Options{Column: "class"})
 		if err != nil {
@@ -156,7 +156,7 @@ func TestGeoJSON(t *testing.T) {
 			t.Errorf("%d shapes in %s, %+v", l.Len(), l.CRS, l.Values)
 		}
 	}
-	l, err := Open(t.Context(), memory(everyType), "f", Options{Column: "value"})
+	l, err := Open(t.Context(), memory(everyKind), "f", Options{Column: "value"})
 	if err != nil || l.Values.Float(1) != 2.5 || l.Values.Kind() != tables.Float64 {
 		t.Errorf("%v, %v", l, err)
 	}
@@ -185,12 +185,13 @@ func TestGeoJSON(t *testing.T) {
 		{`"type": "Feature", "geometry": null`, `"type": "Point", "coordinates": [1, 2]`, fault.Corrupt},
 		{"[1, 2]", "[null, 2]", fault.Corrupt},
 	} {
-		text := strings.Replace(everyType, c.old, c.new, 1)
+		text := strings.Replace(everyKind, c.old, c.new, 1)
 		if _, err := Open(t.Context(), memory(text), "f", Options{Column: "class"}); fault.KindOf(err) != c.kind {
 			t.Errorf("%s in place of %s: %v", c.new, c.old, err)
 		}
 	}
-	if _, err := Open(t.Context(), memory(everyType), "f", Options{Column: "other"}); fault.KindOf(err) != fault.NotFound {
+	_, err = Open(t.Context(), memory(everyKind), "f", Options{Column: "other"})
+	if fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a property that is not there: %v", err)
 	}
 }
@@ -204,7 +205,7 @@ func TestEmptyGeoJSON(t *testing.T) {
 		`{"type": "MultiPolygon", "coordinates": []}`, `{"type": "GeometryCollection", "geometries": []}`,
 		`{"type": "GeometryCollection", "geometries": [{"type": "Point", "coordinates": []}]}`,
 	} {
-		text := strings.Replace(everyType, `"geometry": null`, `"geometry": `+geometry, 1)
+		text := strings.Replace(everyKind, `"geometry": null`, `"geometry": `+geometry, 1)
 		l, err := Open(t.Context(), memory(text), "f", Options{})
 		if err != nil {
 			t.Errorf("%s: %v", geometry, err)
@@ -296,7 +297,7 @@ func TestFormatsThatAreNotRead(t *testing.T) {
 // TestOfImage promises that the image is found whose path in the column has the most last parts in common with the
 // given one.
 func TestOfImage(t *testing.T) {
-	text := strings.NewReplacer(`"a"`, `"a/1.tif"`, `"b"`, `"b/1.tif"`).Replace(everyType)
+	text := strings.NewReplacer(`"a"`, `"a/1.tif"`, `"b"`, `"b/1.tif"`).Replace(everyKind)
 	l, err := Open(t.Context(), memory(text), "f", Options{Image: "class"})
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +316,7 @@ func TestOfImage(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %v", uri, rows, want, err)
 		}
 	}
-	_, err = Open(t.Context(), memory(everyType), "f", Options{Image: "value"})
+	_, err = Open(t.Context(), memory(everyKind), "f", Options{Image: "value"})
 	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("numbers as paths: %v", err)
 	}
@@ -345,7 +346,7 @@ func FuzzOpen(f *testing.F) {
 	for _, b := range testFiles(f) {
 		f.Add(b)
 	}
-	f.Add([]byte(everyType))
+	f.Add([]byte(everyKind))
 	f.Add([]byte(inLines(f, "\x1e")))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, o := range []Options{{}, {Column: "class"}, {Column: "value", Image: "class"}} {

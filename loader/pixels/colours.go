@@ -211,8 +211,8 @@ func (s *Resampler) number(f *Raster, from einops.Target) error {
 				first = value
 			}
 			if value != first {
-				return fault.New(fault.Unsupported, "pixels", "band %d has two numbers besides 0, the second at row %d, "+
-					"column %d: a mask of a class has one", band, i/f.W, i%f.W)
+				return fault.New(fault.Unsupported, "pixels", "band %d has two numbers besides 0, the second at "+
+					"row %d, column %d: a mask of a class has one", band, i/f.W, i%f.W)
 			}
 			binary.LittleEndian.PutUint16(s.Out[2*i:], uint16(band+1))
 		}

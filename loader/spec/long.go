@@ -144,7 +144,8 @@ func (p specPlace) noData(b json.RawMessage) (json.RawMessage, error) {
 	return textOf(lists), nil
 }
 
-// table returns the long form of a list of values, of an object of values by number or colour, "255,0,0", or of "masks".
+// table returns the long form of a list of values, of an object of values by number or colour, "255,0,0", or of
+// "masks".
 func (p specPlace) table(b json.RawMessage) (json.RawMessage, error) {
 	if b[0] == '[' {
 		return textOf(longForm{"to": b}), nil

@@ -34,11 +34,10 @@ type LUT struct {
 	// four of them. The raster becomes one of one band. A pixel that is nodata in all bands is nodata. A sample with a
 	// pixel of another colour is bad, unless the field has a fill: then the pixel is nodata. Default: none.
 	Colours [][]int `json:"colours,omitempty"`
-	// Masks says that each band, such as each raster of Columns or Patterns, is the mask of one class, in place of From,
-	// Colours and To. The raster becomes one of one band, with the number of a band, from 1, where that band is not 0,
-	// of the last such band, and 0 elsewhere, also where a band is nodata. A pixel that is nodata in all bands is
-	// nodata. With Missing "fill" a band without a file is 0. A sample is bad whose band has two numbers besides 0: JPEG
-	// makes such masks. JSON may have "masks".
+	// Masks says that each band, such as each raster of Columns or Patterns, is the mask of one class, in place of
+	// From, Colours and To. The raster becomes one of one band: the number, from 1, of the last band that is neither 0
+	// nor nodata, else 0. A pixel that is nodata in all bands is nodata. A sample is bad whose band has two numbers
+	// besides 0, such as masks in JPEG. JSON may have "masks".
 	Masks bool `json:"masks,omitempty"`
 	// To are their values: each a number or, for a raster of one band, a list with one for each band of the tensor.
 	To []Values `json:"to,omitempty"`

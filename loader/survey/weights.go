@@ -523,6 +523,6 @@ func readLaid(ctx context.Context, r *pixels.Reader, f *pixels.Raster, a catalog
 		return r.Warped(ctx, asset, l, mapping, win, target, limit)
 	}
 	return r.Coloured(f, a.Index, target, nil, func(row *pixels.Row, _ *pixels.Converters) error {
-		return f.EachPart(&a, func(k int, raster *pixels.Raster, l *pixels.Lay) error { return part(row, k, raster, l) })
+		return f.EachPart(&a, func(k int, of *pixels.Raster, l *pixels.Lay) error { return part(row, k, of, l) })
 	})
 }

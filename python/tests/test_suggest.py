@@ -314,7 +314,9 @@ def test_rows_of_a_json_by_class_or_by_file(folder) -> None:
     folder.text("captions.json", json.dumps(captions))
     rows, classes, _ = only(folder)
     assert [row["raw"] for row in rows] == [r["raw"] for of in captions.values() for r in of]
-    assert classes["class"] == ["dam", "zoo"] and [row["class"] for row in rows] == [0] * 3 + [1] * 3
+    assert (
+        classes["class"] == ["dam", "zoo"] and [row["class"] for row in rows] == [0] * 3 + [1] * 3
+    )
     (folder.root / "captions.json").unlink()
     for k in range(3):
         folder.picture(f"train/pictures/{k}.png", side=8)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from holdout import LEFT, C
+from published import calls
 
 HEAD = """# More data sets
 
 <!-- python tools/data_sets/page.py > docs/more-data-sets.md -->
 
-As in [Published data sets](data-sets.md), each row is one call, judged on files with the layout of
-the data set. `{S}` stands for a split. Not read by one call:
+As in [Published data sets](data-sets.md), each row is one call, judged. `{S}` is a split. Not read
+by one call:
 
 """
 
 
 def page() -> str:
     """Returns the page."""
-    rows = [f"| {name} | `{call}` |" for name, call in sorted(C.items()) if name not in LEFT]
+    other = {*LEFT, *calls()}
+    rows = [f"| {name} | `{call}` |" for name, call in sorted(C.items()) if name not in other]
     left = "\n".join(f"- {name}:\n  {why}" for name, why in LEFT.items())
     return "\n".join([HEAD + left, "", "| data set | what you write |", "|---|---|", *rows]) + "\n"
 

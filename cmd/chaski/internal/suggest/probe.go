@@ -111,7 +111,8 @@ func (h *head) npz(name string) error {
 		a, err := parse(file)
 		_ = file.Close() // it was only read
 		if err == nil {
-			h.Arrays = append(h.Arrays, array{Path: strings.TrimSuffix(member.Name, ".npy"), Shape: a.Shape, DType: a.Descr})
+			name := strings.TrimSuffix(member.Name, ".npy")
+			h.Arrays = append(h.Arrays, array{Path: name, Shape: a.Shape, DType: a.Descr})
 		}
 	}
 	return nil
