@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/internal/num"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -75,6 +76,17 @@ func computed(ctx context.Context, data *tables.Table, expression string) ([]str
 		return nil, fault.New(fault.Unsupported, "column "+expression, "it is no value of each row")
 	}
 	return result.Names(ctx, "key")
+}
+
+// numbered returns a table with the numbers of its rows as column.RowColumn, if it has no column of that name.
+func numbered(t *tables.Table) *tables.Table {
+	if t.Index(column.RowColumn) >= 0 {
+		return t
+	}
+	cols := []tables.Column{{Name: column.RowColumn, Type: tables.Ints}}
+	return tables.Join(t, tables.New(t.Len(), cols, func(context.Context, int) (*tables.Vector, error) {
+		return tables.NewInts(tables.Ints, num.Range[int64](0, t.Len()), nil), nil
+	}))
 }
 
 // inBraces returns the columns that names in braces name.

@@ -49,17 +49,6 @@ func (s *Selector) read(ctx context.Context) error {
 	return nil
 }
 
-// numbered returns a table with the numbers of its rows as column.RowColumn, if it has no column of that name.
-func numbered(t *tables.Table) *tables.Table {
-	if t.Index(column.RowColumn) >= 0 {
-		return t
-	}
-	cols := []tables.Column{{Name: column.RowColumn, Type: tables.Ints}}
-	return tables.Join(t, tables.New(t.Len(), cols, func(context.Context, int) (*tables.Vector, error) {
-		return tables.NewInts(tables.Ints, num.Range[int64](0, t.Len()), nil), nil
-	}))
-}
-
 // sql keeps the samples that meet a condition on the columns of data. It keeps a sample with several rows in data if
 // one of them meets the condition.
 func (s *Selector) sql(ctx context.Context, condition string) error {
