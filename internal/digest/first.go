@@ -1,10 +1,32 @@
 package digest
 
 import (
+	"context"
 	"math/bits"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/chaski-eo/chaski/internal/budget"
 )
+
+// whileFirst is the memory of a digest in FirstOf, of which kept stays where some are equal.
+const whileFirst, kept = 32, 4
+
+// FirstOf is First of n digests that fill sets, charged to the budget. It is nil where memory lacks, too.
+func FirstOf(ctx context.Context, n int64, fill func(sums []xxh3.Uint128) error) (first []uint32, err error) {
+	account := budget.Of(ctx)
+	if !account.TryGrow(whileFirst * n) {
+		return nil, nil
+	}
+	sums := make([]xxh3.Uint128, n)
+	if err = fill(sums); err == nil {
+		first = First(sums)
+	}
+	if account.Shrink((whileFirst - kept) * n); first == nil {
+		account.Shrink(kept * n)
+	}
+	return first, err
+}
 
 // First returns for each digest the place of the first one that is equal to it; nil if all differ. Digests of zero
 // stand for nothing, and differ from each other, too. It takes up to 16 bytes a digest while it runs.

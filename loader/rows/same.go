@@ -49,38 +49,26 @@ func (f *Field) sameRows(ctx context.Context) ([]uint32, error) {
 	return nil, nil
 }
 
-// sameBytes is the memory of a row while rows are compared, of which 4 bytes stay.
-const sameBytes = 32
-
 // Same implements alike: stacks are the same whose parts are.
 func (s *stacked) Same(ctx context.Context, _ int) (first []uint32, err error) {
-	var sums []xxh3.Uint128
-	for k := range s.parts {
-		same, err := s.parts[k].sameRows(ctx)
-		if same == nil || err != nil {
+	parts := make([][]uint32, len(s.parts))
+	for k := range parts {
+		if parts[k], err = s.parts[k].sameRows(ctx); parts[k] == nil || err != nil {
 			return nil, err
 		}
-		if sums == nil {
-			account, n := budget.Of(ctx), int64(len(same))
-			if !account.TryGrow(sameBytes * n) {
-				return nil, nil
-			}
-			defer func() {
-				if account.Shrink((sameBytes - 4) * n); first == nil {
-					account.Shrink(4 * n)
-				}
-			}()
-			sums = make([]xxh3.Uint128, n)
-		}
-		for row, before := range same {
-			var record [20]byte
-			binary.LittleEndian.PutUint64(record[:], sums[row].Lo)
-			binary.LittleEndian.PutUint64(record[8:], sums[row].Hi)
-			binary.LittleEndian.PutUint32(record[16:], before)
-			sums[row] = xxh3.Hash128(record[:])
-		}
 	}
-	return digest.First(sums), nil
+	return digest.FirstOf(ctx, int64(len(parts[0])), func(sums []xxh3.Uint128) error {
+		for _, same := range parts {
+			for row, before := range same {
+				var record [20]byte
+				binary.LittleEndian.PutUint64(record[:], sums[row].Lo)
+				binary.LittleEndian.PutUint64(record[8:], sums[row].Hi)
+				binary.LittleEndian.PutUint32(record[16:], before)
+				sums[row] = xxh3.Hash128(record[:])
+			}
+		}
+		return nil
+	})
 }
 
 // Same implements alike: samples have the same raster whose rows of the table have.

@@ -59,10 +59,7 @@ func (o *Operand) Compare(k column.Kind, v column.Value) (c int, ordered bool) {
 	case k == column.Int && !o.isFloat:
 		return cmp.Or(cmp.Compare(v.Int, o.int), -o.beyond), true
 	}
-	f := v.Float
-	if k == column.Int {
-		f = float64(v.Int)
-	}
+	f := v.Number(k)
 	return cmp.Compare(f, o.float), !math.IsNaN(f)
 }
 

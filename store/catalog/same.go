@@ -10,7 +10,6 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/store/catalog/internal/columns"
 )
@@ -18,29 +17,16 @@ import (
 // SameRows bounds the samples that Table.Same compares: the digests of so many take 512 MiB.
 const SameRows = 1 << 24
 
-const (
-	// sameBytes is the memory of a sample while they are compared, and keptSame what is kept of it.
-	sameBytes, keptSame = 32, 4
-)
-
 // Same returns for each sample the first one with the same raster of a field: the one that its row names in the same
 // way. Asset reads the header of such a raster once. It is nil if all samples have rasters of their own, if there are
 // too many to compare, or if memory lacks for it. It must be called before the table is used by several goroutines.
 func (t *Table) Same(ctx context.Context, field int) ([]uint32, error) {
 	f := &t.fields[field]
-	account := budget.Of(ctx)
-	if f.kind != Raster || t.n > SameRows || t.allDiffer(f) || !account.TryGrow(sameBytes*t.n) {
+	if f.kind != Raster || t.n > SameRows || t.allDiffer(f) {
 		return nil, nil
 	}
-	sums, err := t.sumsOf(ctx, f)
-	if err == nil {
-		f.same = digest.First(sums)
-	}
-	kept := int64(0)
-	if f.same != nil {
-		kept = keptSame * t.n
-	}
-	account.Shrink(sameBytes*t.n - kept)
+	var err error
+	f.same, err = digest.FirstOf(ctx, t.n, func(sums []xxh3.Uint128) error { return t.sumsOf(ctx, f, sums) })
 	return f.same, fault.WithFile(err, t.src)
 }
 
@@ -67,16 +53,15 @@ func rising(rows []int64) bool {
 	return true
 }
 
-// sumsOf returns a digest of what names the raster of each sample: zero for one without a name.
-func (t *Table) sumsOf(ctx context.Context, f *fieldColumns) ([]xxh3.Uint128, error) {
-	sums := make([]xxh3.Uint128, t.n)
+// sumsOf sets a digest of what names the raster of each sample: zero for one without a name.
+func (t *Table) sumsOf(ctx context.Context, f *fieldColumns, sums []xxh3.Uint128) error {
 	var record []byte
 	if f.cells != nil { // each row of the table has its own
 		for row := range sums {
 			record = binary.LittleEndian.AppendUint64(record[:0], uint64(f.tableRow(int64(row))))
 			sums[row] = xxh3.Hash128(record)
 		}
-		return sums, nil
+		return nil
 	}
 	parts := append([]*columns.Column{f.main}, f.blobs...)
 	for _, name := range slices.Sorted(maps.Keys(f.columns)) {
@@ -98,10 +83,10 @@ func (t *Table) sumsOf(ctx context.Context, f *fieldColumns) ([]xxh3.Uint128, er
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return sums, nil
+	return nil
 }
 
 // appendValue appends all members of a value. Its kind uses one of them.

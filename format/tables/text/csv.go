@@ -54,7 +54,7 @@ func utf8Start(in *bufio.Reader) error {
 	return nil
 }
 
-// skipComments skips the lines before the header that are comments.
+// skipComments skips the lines before the header that are comments or empty.
 func skipComments(file *textguard.Parts, in *bufio.Reader) error {
 	const longest = 8 // of Excel's line, with "\r\n" and a byte that follows
 	start, _ := in.Peek(longest)
@@ -66,7 +66,7 @@ func skipComments(file *textguard.Parts, in *bufio.Reader) error {
 	}
 	for {
 		start, _ := in.Peek(2)
-		if !isComment(start) {
+		if !isComment(start) && !bytes.HasPrefix(start, []byte{'\n'}) && string(start) != "\r\n" {
 			return nil
 		}
 		for more := true; more; {
