@@ -278,18 +278,18 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 	if count == 0 && f != l.form {
 		count = 1
 	}
-	asked := l.scratch.asked[:0]
+	names := l.scratch.names[:0]
 	for _, column := range l.values {
-		asked = append(asked, column.column)
+		names = append(names, column.column)
 	}
-	asked = append(asked, l.o.WhereColumns...)
-	rest := len(asked) // places of a text behind the first one
+	names = append(names, l.o.WhereColumns...)
+	rest := len(names) // places of a text behind the first one
 	if texts != nil {
-		asked = append(asked, f.names()[1:]...)
+		names = append(names, f.names()[1:]...)
 	}
-	l.scratch.asked, l.scratch.found = asked, l.scratch.found[:0]
-	for i, name := range asked {
-		value := found{one: textAt(of, name)}
+	l.scratch.names, l.scratch.values = names, l.scratch.values[:0]
+	for i, name := range names {
+		value := cell{one: textAt(of, name)}
 		if i < rest || count > 1 { // one shape may have a list, as of its holes
 			value.list, err = l.elements(ctx, value.one)
 		}
@@ -299,11 +299,11 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 		if err != nil {
 			return err
 		}
-		l.scratch.found = append(l.scratch.found, value)
+		l.scratch.values = append(l.scratch.values, value)
 	}
 	for i := range count {
 		if l.o.Keep != nil && !l.o.Keep(func(name string) (string, bool) {
-			text := l.scratch.found[len(l.values)+slices.Index(l.o.WhereColumns, name)].of(i)
+			text := l.scratch.values[len(l.values)+slices.Index(l.o.WhereColumns, name)].of(i)
 			return unquoted(text), text != "" && text != "null"
 		}) {
 			continue
@@ -317,7 +317,7 @@ func (l *labels) put(ctx context.Context, f *form, of record, number uint32) err
 		}
 		switch percent := scale != [2]float64{1, 1}; {
 		case texts != nil:
-			form, err = f.kind.text(ctx, l, unquoted(texts[i]), further(f, l.scratch.found[rest:], i), number)
+			form, err = f.kind.text(ctx, l, unquoted(texts[i]), further(f, l.scratch.values[rest:], i), number)
 			if percent {
 				scaled(l.coords[from:], []string{"x", "y"}, scale)
 			}
@@ -362,7 +362,7 @@ func (l *labels) addValues(of record, i int) (err error) {
 		}
 	}
 	for k, column := range l.values {
-		switch text := l.scratch.found[k].of(i); {
+		switch text := l.scratch.values[k].of(i); {
 		case err != nil || column.column == "":
 		case l.inJSON && !(l.word && k == 0):
 			err = column.addJSON(json.RawMessage(text))
@@ -374,7 +374,7 @@ func (l *labels) addValues(of record, i int) (err error) {
 }
 
 // further returns what the places of a text behind the first one have for object i, by what it is there.
-func further(f *form, values []found, i int) record {
+func further(f *form, values []cell, i int) record {
 	return func(role string) (string, bool) {
 		for k, place := range f.places[1:] {
 			if text := values[k].of(i); f.kind.roles[place.at[0]] == role && text != "null" {
@@ -385,17 +385,17 @@ func further(f *form, values []found, i int) record {
 	}
 }
 
-// found is what a record has at a place: one value for all objects, or one for each.
-type found struct {
+// cell is what a record has at a place: one value for all objects, or one for each.
+type cell struct {
 	one  string
 	list []string
 }
 
-func (f *found) of(i int) string {
-	if f.list == nil {
-		return f.one
+func (c *cell) of(i int) string {
+	if c.list == nil {
+		return c.one
 	}
-	return f.list[i]
+	return c.list[i]
 }
 
 // coordinates returns how many objects a record has, and their shapes if these are texts; otherwise the coordinates of

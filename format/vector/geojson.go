@@ -66,7 +66,7 @@ type collection struct {
 	coco  *coco   // nil for a file that has no member of COCO
 	other *tree   // of the objects of another format, see jsonFormats; that has no name if there is none
 	first feature // of a file of a feature a line
-	begun bool    // see begin
+	ready bool    // see begin
 }
 
 // openText opens a file of JSON: GeoJSON, COCO, or one of jsonFormats.
@@ -87,7 +87,7 @@ func openText(ctx context.Context, r source.Reader, o *Options) (*Layer, error) 
 		return nil, jsonError(decoder, err)
 	}
 	switch f, noOther := c.other.format, c.other.format.name == ""; {
-	case c.isGeoJSON() && (c.begun || noOther):
+	case c.isGeoJSON() && (c.ready || noOther):
 		return c.layer(r.Size())
 	case c.coco != nil && (len(c.coco.paths) > 0 || noOther):
 		return c.coco.layer(r.Size())
@@ -260,10 +260,10 @@ func (c *collection) features(ctx context.Context, d *json.Decoder) error {
 func (c *collection) begin(ctx context.Context) error {
 	c.text.Limit = maxText // feature.memory counts what a feature takes
 	size := c.r.Size()
-	if c.begun {
+	if c.ready {
 		return nil
 	}
-	c.begun = true
+	c.ready = true
 	if size > maxText {
 		return fault.New(fault.Limit, "GeoJSON", "%d bytes, at most %d: write it as GeoParquet", size, maxText)
 	}

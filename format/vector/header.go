@@ -45,9 +45,9 @@ func columns(names []string) *header {
 
 // madeColumn is a part of the values of a column.
 type madeColumn struct {
-	from  string
-	whole *regexp.Regexp
-	group int
+	from    string
+	pattern *regexp.Regexp
+	group   int
 }
 
 // isNumber reports whether the name of a column is its number.
@@ -161,7 +161,7 @@ func (h *header) word(name string) (string, bool) {
 	if made == nil {
 		return asJSON(word), true
 	}
-	parts := made.whole.FindStringSubmatch(word)
+	parts := made.pattern.FindStringSubmatch(word)
 	if parts == nil {
 		return "", false
 	}

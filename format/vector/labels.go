@@ -90,8 +90,8 @@ type scratch struct {
 	text    string // whose numbers they are, where a format has looked at them
 	ends    []int
 	coords  []float64
-	asked   []string
-	found   []found
+	names   []string
+	values  []cell
 }
 
 func newLabels(o *Options, f *format) *labels {

@@ -200,7 +200,7 @@ func (l *labels) readTable(ctx context.Context, rows *tables.Table,
 		}
 	}
 	for _, c := range rows.Columns() {
-		t.seen = append(t.seen, c.Name)
+		t.members = append(t.members, c.Name)
 	}
 	t.empty = t.empty || rows.Len() == 0
 	return t.check()

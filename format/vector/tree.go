@@ -33,16 +33,16 @@ type tree struct {
 	inside int    // how deep the object lies in whose elements the path is; -1: in none
 	image  uint32 // of objects
 
-	held  [][][]byte // what objects that wait have in places.in
-	first int        // number in held of the first object around which the member places.drops is
-	lists int        // how many elements around objects of an image have objects that count
-	size  int        // bytes of the object
-	owed  int64      // bytes of objects that wait, not charged yet
+	waiting [][][]byte // what objects that wait have in places.in
+	first   int        // number in waiting of the first object around which the member places.drops is
+	lists   int        // how many elements around objects of an image have objects that count
+	size    int        // bytes of the object
+	owed    int64      // bytes of objects that wait, not charged yet
 
 	count   int      // objects
-	known   bool     // a place of coordinates is there
+	placed  bool     // a place of coordinates is there
 	empty   bool     // a list of objects is empty, or null
-	seen    []string // the first members, for errors
+	members []string // the first ones, for errors
 	skipped json.RawMessage
 }
 
@@ -217,7 +217,7 @@ func (t *tree) around() (err error) {
 	if t.format.path != nil {
 		path = t.format.path(name)
 	}
-	if name != "" || !t.format.many || len(t.held) > 0 {
+	if name != "" || !t.format.many || len(t.waiting) > 0 {
 		t.image, err = t.declare(name, path, sizeOf(text(1)), sizeOf(text(2)))
 	}
 	return err
@@ -253,15 +253,15 @@ func spots(to []spot, name string, places ...string) []spot {
 // check refuses a file in which no object has coordinates where box says.
 func (t *tree) check() error {
 	for _, column := range t.values {
-		for _, name := range t.seen {
+		for _, name := range t.members {
 			column.names[name] = true
 		}
 	}
-	if t.known || t.count == 0 && t.empty {
+	if t.placed || t.count == 0 && t.empty {
 		return nil
 	}
 	return fault.New(fault.NotFound, t.format.name, "no object has %s, which box names; there are %s",
-		fault.Names(t.form.names()), fault.Names(t.seen))
+		fault.Names(t.form.names()), fault.Names(t.members))
 }
 
 // within reports whether the path is of an object, or below it.
@@ -290,7 +290,7 @@ func follows(names, path []string) bool {
 func (t *tree) begin(attributes []xml.Attr) error {
 	if !t.within() {
 		if t.areBelow() {
-			t.first = len(t.held)
+			t.first = len(t.waiting)
 		}
 		if t.size = 0; slices.ContainsFunc(t.objects, t.at) {
 			t.inside = len(t.path)
@@ -335,11 +335,11 @@ func (t *tree) leaf(text []byte) error {
 		return fault.New(fault.Limit, "object", "over %d bytes", maxLine)
 	}
 	for s, i := t.here(0); s != nil; s, i = t.here(i) {
-		if !t.within() && s.text != nil && len(t.held) > 0 {
+		if !t.within() && s.text != nil && len(t.waiting) > 0 {
 			return fault.New(fault.Unsupported, "image", "%q is there several times beside the objects: begin all "+
 				`places with the element around both, as in "frame/object/x1" and "frame/@number"`, s.name)
 		}
-		t.known = t.known || t.form != nil && slices.Contains(t.form.names(), s.name)
+		t.placed = t.placed || t.form != nil && slices.Contains(t.form.names(), s.name)
 		several := t.ends && t.within() && slices.Contains(t.spaced, s.name)
 		if several && s.path[len(s.path)-1] == anyMember {
 			if err := t.isNext(s.text); err != nil {
@@ -386,7 +386,7 @@ func (t *tree) end(ctx context.Context) error {
 		for _, s := range t.in {
 			held = append(held, s.text)
 		}
-		t.held = append(t.held, held)
+		t.waiting = append(t.waiting, held)
 	}
 	if !t.within() && t.areBelow() {
 		t.drop()
@@ -398,7 +398,7 @@ func (t *tree) end(ctx context.Context) error {
 	if err := t.around(); err != nil { // also one without objects
 		return err
 	}
-	for _, held := range t.held {
+	for _, held := range t.waiting {
 		for i := range t.in {
 			t.in[i].text = held[i]
 		}
@@ -406,7 +406,7 @@ func (t *tree) end(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.held = t.held[:0]; t.lists > 1 {
+	if t.waiting = t.waiting[:0]; t.lists > 1 {
 		t.remarks.Add(Annotators, t.paths[len(t.paths)-1])
 	}
 	t.lists = 0
@@ -425,10 +425,10 @@ func (t *tree) areBelow() bool { return len(t.drops) > 0 && t.at(t.drops[:len(t.
 func (t *tree) drop() {
 	i := slices.IndexFunc(t.out, func(s spot) bool { return slices.Equal(s.path, t.drops) })
 	if string(t.out[i].text) == "true" {
-		t.held = t.held[:t.first]
+		t.waiting = t.waiting[:t.first]
 	}
 	t.out[i].text = nil
-	if len(t.held) > t.first {
+	if len(t.waiting) > t.first {
 		t.lists++
 	}
 }
@@ -471,7 +471,7 @@ func (t *tree) value(ctx context.Context, d *json.Decoder) error {
 
 // numbers reads objects that wait, which are the members of one by their numbers.
 func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
-	first, numbers := len(t.held), []int(nil) // of objects
+	first, numbers := len(t.waiting), []int(nil) // of objects
 	err := textguard.EachMember(d, func(key string) error {
 		t.text.Next()
 		number, err := strconv.Atoi(key)
@@ -482,7 +482,7 @@ func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
 		if err == nil {
 			err = t.behind(ctx, d, token)
 		}
-		for first+len(numbers) < len(t.held) {
+		for first+len(numbers) < len(t.waiting) {
 			numbers = append(numbers, number)
 		}
 		return err
@@ -492,7 +492,7 @@ func (t *tree) numbers(ctx context.Context, d *json.Decoder) error {
 	}
 	order := num.Range[int](0, len(numbers))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(numbers[a], numbers[b]) })
-	copy(t.held[first:], num.Pick(t.held[first:], order))
+	copy(t.waiting[first:], num.Pick(t.waiting[first:], order))
 	return nil
 }
 
@@ -569,8 +569,8 @@ func (t *tree) behind(ctx context.Context, d *json.Decoder, token json.Token) er
 
 // below reads the value of a member.
 func (t *tree) below(ctx context.Context, d *json.Decoder, key string) (err error) {
-	if t.path = append(t.path, key); len(t.seen) < maxListed && !slices.Contains(t.seen, key) {
-		t.seen = append(t.seen, key)
+	if t.path = append(t.path, key); len(t.members) < maxListed && !slices.Contains(t.members, key) {
+		t.members = append(t.members, key)
 	}
 	if t.keyed && t.at(t.shared) {
 		i := slices.IndexFunc(t.out, func(s spot) bool { return s.name == t.o.Image })
@@ -633,9 +633,9 @@ func (t *tree) walkJSON(ctx context.Context, r source.Reader) error {
 func readTasks(ctx context.Context, r source.Reader, l *labels, _ []byte) error {
 	t := l.newTree(false)
 	err := t.walkJSON(ctx, r)
-	if err == nil && !slices.Contains(t.seen, "annotations") && !slices.Contains(t.seen, "completions") {
+	if err == nil && !slices.Contains(t.members, "annotations") && !slices.Contains(t.members, "completions") {
 		err = fault.New(fault.Unsupported, "JSON", "it is a list of objects with %s, and Label Studio's JSON (not "+
-			"JSON-MIN) has annotations: box says where others have their coordinates", fault.Names(t.seen))
+			"JSON-MIN) has annotations: box says where others have their coordinates", fault.Names(t.members))
 	}
 	return err
 }

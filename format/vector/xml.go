@@ -31,10 +31,10 @@ func readVOC(ctx context.Context, r source.Reader, l *labels, _ []byte) error {
 func (t *tree) walkXML(ctx context.Context, r source.Reader) (root string, err error) {
 	err = newParts(ctx, r, "element", maxLine).Elements(
 		func(name string, attributes []xml.Attr) error {
-			if t.path = append(t.path, name); len(t.seen) < maxListed && !slices.Contains(t.seen, name) {
-				t.seen = append(t.seen, name)
+			if t.path = append(t.path, name); len(t.members) < maxListed && !slices.Contains(t.members, name) {
+				t.members = append(t.members, name)
 			}
-			root = t.seen[0]
+			root = t.members[0]
 			return t.begin(attributes)
 		},
 		func(text []byte) error {

@@ -364,7 +364,7 @@ func (s *side) keys(ctx context.Context) (keys []string, err error) {
 // field returns a field of the table for the samples of the dataset.
 func (s *side) field(number int) Field {
 	below := &s.table.Fields[number]
-	made := Field{Kind: below.Kind, Size: below.Size, values: s, known: s, number: number}
+	made := Field{Kind: below.Kind, Size: below.Size, values: s, facts: s, number: number}
 	if s.of != nil {
 		made.Kind |= catalog.List
 	}

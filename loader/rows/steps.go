@@ -24,7 +24,7 @@ func CheckTimes(ctx context.Context, t *Table, number int, f *spec.Field, first 
 		return count, nil
 	}
 	if t.N > 1 && field.Size == nil {
-		table, ok := field.known.(*catalog.Table)
+		table, ok := field.facts.(*catalog.Table)
 		if !ok {
 			return count, nil
 		}

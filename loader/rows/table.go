@@ -47,7 +47,7 @@ func New(store Store) *Table {
 	t := &Table{N: store.Len(), Fields: make([]Field, store.Fields()), Fingerprint: store.Fingerprint(), store: store,
 		base: store}
 	for i := range t.Fields {
-		t.Fields[i] = Field{Kind: store.Kind(i), values: store, known: store, number: i}
+		t.Fields[i] = Field{Kind: store.Kind(i), values: store, facts: store, number: i}
 		if s, ok := store.(sequences); ok && s.Steps(i) != nil {
 			t.Fields[i].Steps = &Steps{Fields: s.Steps(i), of: s, number: i}
 		}
@@ -114,7 +114,7 @@ func (t *Table) Misplaced(ctx context.Context, first, other int, rows []uint32,
 // Announces reports whether Field.Announce of some field changes any reads.
 func (t *Table) Announces() bool {
 	return slices.ContainsFunc(t.Fields, func(f Field) bool {
-		s, ok := f.known.(announced)
+		s, ok := f.facts.(announced)
 		return ok && s.Announces()
 	})
 }
@@ -140,7 +140,7 @@ type Field struct {
 
 	values  Values
 	number  int           // of the field there
-	known   Values        // what is known of the rasters without their files; of a stack those of its first field
+	facts   Values        // what is known of the rasters without their files; of a stack those of its first field
 	unsized bool          // but for their sizes
 	changes []assetChange // of its rasters, in order
 	change  valueChange   // of its values, or nil
@@ -193,7 +193,7 @@ func (t *Table) changeRasters(field int, change assetChange) {
 // Extent returns what returns the bytes of an object that are read for the raster of a row, if the object has others
 // beside it. It reads no header of a raster. It is nil if rasters are objects of their own.
 func (f *Field) Extent() func(ctx context.Context, row int64) (at source.Extent, ok bool) {
-	if s, ok := f.known.(extents); ok {
+	if s, ok := f.facts.(extents); ok {
 		return s.Extent(f.number)
 	}
 	return nil
@@ -201,7 +201,7 @@ func (f *Field) Extent() func(ctx context.Context, row int64) (at source.Extent,
 
 // Announce says that the raster of a row is read soon, until over is called.
 func (f *Field) Announce(row int64) (over func()) {
-	if s, ok := f.known.(announced); ok {
+	if s, ok := f.facts.(announced); ok {
 		return s.Announce(f.number, row)
 	}
 	return func() {}
@@ -210,7 +210,7 @@ func (f *Field) Announce(row int64) (over func()) {
 // Cell returns the name of the raster of a row in the cell of a file, "" of others. ok is false of a dataset without
 // cells.
 func (f *Field) Cell(row int64) (name string, ok bool) {
-	s, ok := f.known.(*catalog.Table)
+	s, ok := f.facts.(*catalog.Table)
 	if !ok {
 		return "", false
 	}
@@ -219,7 +219,7 @@ func (f *Field) Cell(row int64) (name string, ok bool) {
 
 // Sizes returns the size in pixels of the raster in each row, or nil if the dataset does not know them.
 func (f *Field) Sizes(ctx context.Context) ([]catalog.Size, error) {
-	if s, ok := f.known.(*catalog.Table); ok && !f.unsized {
+	if s, ok := f.facts.(*catalog.Table); ok && !f.unsized {
 		return s.Sizes(ctx, f.number)
 	}
 	return nil, nil

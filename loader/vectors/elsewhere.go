@@ -34,7 +34,7 @@ const (
 // log logs remarks on a file, each unless the log has it of another file of the field.
 func (v *field) log(path string, found vector.Remarks) {
 	for _, remark := range slices.Sorted(maps.Keys(found)) {
-		if _, said := v.said.LoadOrStore(remark, true); !said {
+		if _, said := v.remarks.LoadOrStore(remark, true); !said {
 			v.logger.Warn(string(remark), "field", v.Name, "file", path, "shapes", found[remark].N,
 				"such as", found[remark].First)
 		}
@@ -76,7 +76,7 @@ func (e *elsewhere) note(ctx context.Context, p *picture, a *catalog.Asset) {
 		return
 	}
 	e.images = nil
-	if _, said := p.field.said.LoadOrStore(noShapes, true); !said {
+	if _, said := p.field.remarks.LoadOrStore(noShapes, true); !said {
 		details = append([]any{"field", p.field.Name, "images", e.most, "such as", a.URI}, details...)
 		p.field.logger.Warn(string(noShapes), details...)
 	}

@@ -37,8 +37,8 @@ type field struct {
 	one  *file       // nil with Pattern
 	each *shapeFiles // nil without Pattern
 
-	logger *slog.Logger
-	said   sync.Map // a vector.Remark that the log has
+	logger  *slog.Logger
+	remarks sync.Map // those that the log has
 	// image returns what the dataset calls the image of a row; nil before Own.
 	image  func(ctx context.Context, row int64) (catalog.Value, error)
 	keys   map[int64]string // of the samples that the file names by their keys alone
