@@ -1,8 +1,10 @@
 package pixels
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/einops"
@@ -188,15 +190,26 @@ func (s *Resampler) code(f *Raster, from einops.Target) error {
 			"values, or the field a fill", unknown, strings.Join(colour, ", "), first/f.W, first%f.W)
 }
 
-// number fills Out with the number of the last band, from 1, in which each pixel of a window of field f is not 0, or 0,
-// and OutValid with which pixels are valid in a band. A band with two numbers besides 0 is fault.Unsupported.
+// number fills Out with the number of the last band, or raster of a stack, from 1, in which each pixel of a window of
+// field f is not 0, or 0, and OutValid with which pixels are valid in a band. A band with two numbers besides 0 is
+// fault.Unsupported.
 func (s *Resampler) number(f *Raster, from einops.Target) error {
 	plane, size := f.H*f.W, f.Native.Size()
 	s.Out, s.OutValid = Grown(s.Out, 2*plane), Grown(s.OutValid, plane)
 	clear(s.Out)
 	clear(s.OutValid)
+	if grey := from.Data[:plane*size]; f.Parts == nil && len(from.Mask) == 3*plane && !isZero(grey) &&
+		bytes.Equal(grey, from.Data[plane*size:][:plane*size]) && bytes.Equal(grey, from.Data[2*plane*size:]) {
+		return fault.New(fault.Unsupported, "pixels", "its three bands are equal, as of a picture in grey, and each "+
+			"would be the mask of a class: bands=[0] picks one")
+	}
 	for band := range len(from.Mask) / plane {
-		first := uint64(0) // the number of the band's pixels that are not 0
+		class, first := uint16(band+1), uint64(0) // the number of the band's pixels that are not 0
+		for k, part := range f.Parts {
+			if part != nil && slices.Contains(part.inStack, band) {
+				class = uint16(k + 1)
+			}
+		}
 		for i := range plane {
 			pos := band*plane + i
 			if from.Mask[pos] == 0 {
@@ -214,11 +227,14 @@ func (s *Resampler) number(f *Raster, from einops.Target) error {
 				return fault.New(fault.Unsupported, "pixels", "band %d has two numbers besides 0, the second at "+
 					"row %d, column %d: a mask of a class has one", band, i/f.W, i%f.W)
 			}
-			binary.LittleEndian.PutUint16(s.Out[2*i:], uint16(band+1))
+			binary.LittleEndian.PutUint16(s.Out[2*i:], class)
 		}
 	}
 	return nil
 }
+
+// isZero reports whether all bytes are 0.
+func isZero(b []byte) bool { return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) }
 
 // numberAt returns sample i of samples of 1 or 2 bytes.
 func numberAt(data []byte, size, i int) uint16 {

@@ -106,6 +106,9 @@ type fileText catalog.Kind
 // ofValue returns the value of a text.
 func (kind fileText) ofValue(value catalog.Value) (_ catalog.Value, err error) {
 	value.Text = bytes.TrimSpace(value.Text)
+	if bytes.IndexByte(value.Text, '\n') >= 0 {
+		return value, fault.New(fault.Unsupported, "text", "it has several lines, and a label has one")
+	}
 	switch catalog.Kind(kind) {
 	case catalog.Int:
 		value.Int, err = strconv.ParseInt(string(value.Text), 10, 64)

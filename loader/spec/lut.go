@@ -35,7 +35,7 @@ type LUT struct {
 	// pixel of another colour is bad, unless the field has a fill: then the pixel is nodata. Default: none.
 	Colours [][]int `json:"colours,omitempty"`
 	// Masks says that each band, such as each raster of Columns or Patterns, is the mask of one class, in place of
-	// From, Colours and To. The raster becomes one of one band: the number, from 1, of the last band that is neither 0
+	// From, Colours and To. The raster becomes one of one band: the number, from 1, of the last one that is neither 0
 	// nor nodata, else 0. A pixel that is nodata in all bands is nodata. A sample is bad whose band has two numbers
 	// besides 0, such as masks in JPEG. JSON may have "masks".
 	Masks bool `json:"masks,omitempty"`

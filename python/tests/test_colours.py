@@ -313,6 +313,19 @@ def test_bands_that_are_masks(tmp_path, dtype):
     np.testing.assert_array_equal(got[0, 0], want)
 
 
+def test_masks_that_are_pictures_in_grey(tmp_path):
+    x = np.random.default_rng(2).integers(0, 2, (2, 1, SIDE, SIDE)).astype("uint8") * 255
+    profile = {"count": 3, "height": SIDE, "width": SIDE, "dtype": "uint8", "driver": "PNG"}
+    for name, mask in zip("ab", x, strict=True):
+        rasters.write(tmp_path / f"0_{name}.png", np.repeat(mask, 3, axis=0), **profile)
+    field = chaski.Field(patterns=["{id}_a.png", "{id}_b.png"], lut="masks", dtype="int64")
+    with chaski.load(tmp_path, fields={"mask": field}, batch_size=1) as loader:
+        want = np.where(x[1] > 0, 2, x[0] > 0)
+        np.testing.assert_array_equal(next(iter(loader))["mask"][0], want)
+    with pytest.raises(chaski.UnsupportedError, match=r"three bands are equal.*bands=\[0\]"):
+        read(tmp_path, {"lut": "masks"})
+
+
 def test_masks_with_several_numbers_are_bad(tmp_path):
     x = np.zeros((2, SIDE, SIDE), "uint8")
     x[1, 3, 4], x[1, 5, 6] = 254, 255
