@@ -368,3 +368,40 @@ def test_a_mask_a_class_of_which_some_lack(folder) -> None:
         ]
         np.testing.assert_array_equal(row["masks"], want)
     assert any('lut="masks"' in line for line in found.check)
+
+
+def test_images_in_the_cells_of_parquet(folder) -> None:
+    pq = pytest.importorskip("pyarrow.parquet", reason="writes Parquet")
+    pa = pytest.importorskip("pyarrow")
+    made, pictures = {}, {}
+    for split, shards in (("train", 2), ("test", 1)):
+        for shard in range(shards):
+            rows = []
+            for k in range(3):
+                name = f"{split}-{shard}-{k}.png"
+                folder.picture(name, side=16)
+                data, pictures[name] = (folder.root / name).read_bytes(), folder.read(name)
+                (folder.root / name).unlink()
+                box = [[float(k), 2.0, 5.0, 4.0 + shard]]
+                rows.append(
+                    {
+                        "image": {"bytes": data, "path": None},
+                        "caption": f"{split}, {shard}{k}",
+                        "labels": list(range(k + 1)),
+                        "objects": {"bbox": box, "category": [k]},
+                    }
+                )
+            path = folder.path(f"data/{split}-0000{shard}-of-0000{shards}.parquet")
+            pq.write_table(pa.Table.from_pylist(rows), path)
+            made.setdefault(split, []).extend(rows)
+    found = chaski.suggest(".")
+    assert list(found.calls) == ["test", "train"]
+    for split, call in found.calls.items():
+        rows, _ = load(call)
+        for row, want in zip(rows, made[split], strict=True):
+            shard, k = want["caption"][-2:]
+            np.testing.assert_array_equal(row["image"], pictures[f"{split}-{shard}-{k}.png"])
+            x, y, w, h = want["objects"]["bbox"][0]
+            np.testing.assert_array_equal(row["boxes"], [[x, y, x + w, y + h]])
+            assert row["caption"] == want["caption"]
+            assert list(row["labels"]) == [int(c in want["labels"]) for c in range(3)]

@@ -120,21 +120,20 @@ func TestCommentsAndEncodings(t *testing.T) {
 		return string(out)
 	}
 	for content, want := range map[string]string{
-		table:                                                 "",
-		"\xef\xbb\xbf" + table:                                "",
-		"# made, by \"x\n#\n## y\n" + table:                   "",
-		"\r\n# made\n\n# x\n\n" + table:                       "",
-		"\xef\xbb\xbf# made by x\r\n" + table:                 "",
+		table:                                 "",
+		"\xef\xbb\xbf" + table:                "",
+		"\n# by \"x\n\n#\n## y\n" + table:     "",
+		"\xef\xbb\xbf# made by x\r\n" + table: "",
 		"#! " + strings.Repeat("long ", 1<<15) + "\n" + table: "",
-		"#x,y\na,1\nb,2\n":                                    "",
-		"#made by x\n" + table:                                "line 2: it has 2 values for 1 columns: the header begins",
-		"x,y\na,1\n# note\nb,2\n":                             `line 3: it has 1 values for 2 columns: it begins with "#"`,
-		"# only":                                              "no header line",
-		encoded(binary.LittleEndian, "\xff\xfe"):              "it is UTF-16: save it as UTF-8",
-		encoded(binary.BigEndian, "\xfe\xff"):                 "it is UTF-16: save it as UTF-8",
-		encoded(binary.LittleEndian, ""):                      "it is UTF-16: save it as UTF-8",
-		encoded(binary.BigEndian, ""):                         "it is UTF-16: save it as UTF-8",
-		"# " + strings.Repeat("x", 17<<20) + "\n" + table:     "over 16777216 bytes",
+		"#x,y\na,1\nb,2\n":                                "",
+		"#made by x\n" + table:                            "line 2: it has 2 values for 1 columns: the header begins",
+		"x,y\na,1\n# note\nb,2\n":                         `line 3: it has 1 values for 2 columns: it begins with "#"`,
+		"# only":                                          "no header line",
+		encoded(binary.LittleEndian, "\xff\xfe"):          "it is UTF-16: save it as UTF-8",
+		encoded(binary.BigEndian, "\xfe\xff"):             "it is UTF-16: save it as UTF-8",
+		encoded(binary.LittleEndian, ""):                  "it is UTF-16: save it as UTF-8",
+		encoded(binary.BigEndian, ""):                     "it is UTF-16: save it as UTF-8",
+		"# " + strings.Repeat("x", 17<<20) + "\n" + table: "over 16777216 bytes",
 	} {
 		got, _, err := valuesOf(t, "/t.csv", content, texts.Values)
 		switch {

@@ -126,6 +126,9 @@ func Suggest(ctx context.Context, root string, o loader.Options) (*Found, error)
 		}
 	}
 	if best == nil {
+		if r := s.cells(); r != nil {
+			return &Found{Calls: s.calls(r), Found: r.counts, Check: r.notes, Unused: s.unused(r)}, nil
+		}
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "folder", "no images that chaski reads are in its %d "+
 			"files%s", len(s.list), s.refusal()), root)
 	}

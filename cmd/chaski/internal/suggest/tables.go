@@ -34,8 +34,8 @@ const (
 var (
 	labelWord = regexp.MustCompile(`(?i)(label|class|category|^y$|species_id|target|_type$|^has_|^is_|^num_|damage|` +
 		`crop|wealth|count|score|probs|tags?$|correlation|flag|answer$|question$|caption|text|` +
-		`sentence|raw$|code|value\.0)`)
-	textWord   = regexp.MustCompile(`(?i)(caption|text|sentence|raw$|question|answer)`)
+		`sentence|raw$|code|value\.0|conversation)`)
+	textWord   = regexp.MustCompile(`(?i)(caption|text|sentence|raw$|question|answer|conversation)`)
 	restOfLine = regexp.MustCompile(textWord.String() + `.*\+$`)
 	splitCol   = regexp.MustCompile(`(?i)^(split|subset|fold|partition|set|phase|test|train|val)$`)
 	wkt        = regexp.MustCompile(`(?i)^\s*(multi)?(polygon|point|linestring)\s*[zm]*\s*\(`)
@@ -462,6 +462,12 @@ func (r *reading) labels(t *table, used map[string]bool) (split string) {
 			r.add(identifier(name), fieldOf(text, `kind="class"`))
 		case textWord.MatchString(name):
 			r.add(identifier(name), fieldOf(text, `kind="text"`))
+		case t.lists[name] && lengths(values) > 1:
+			r.add(identifier(name), fieldOf(text, "classes="+numbersIn(values)))
+			r.note("the classes of %s are the numbers that a part of its lists has: more may be missing", name)
+		case t.lists[name] && !strings.ContainsAny(values[0], ".\""):
+			r.add(identifier(name), quoted(name))
+			r.note("the lists %s are numbers as they are: with classes=[…] they are 1 for each class", name)
 		case numeric(values) || t.lists[name] || different["True"]+different["true"]+different["False"] > 0:
 			r.add(identifier(name), quoted(name))
 		case len(different) <= max(2, len(t.rows)/2) || len(t.rows) < 10:
@@ -596,4 +602,31 @@ func (m member) qualified() string {
 		}
 	}
 	return text
+}
+
+// lengths returns how many lengths lists of JSON have.
+func lengths(values []string) int {
+	out := map[int]bool{}
+	for _, v := range values {
+		var list []any
+		if json.Unmarshal([]byte(v), &list) == nil {
+			out[len(list)] = true
+		}
+	}
+	return len(out)
+}
+
+// numbersIn returns the list of the different elements of lists of JSON, in the order of numbers.
+func numbersIn(values []string) string {
+	different := map[string]bool{}
+	for _, v := range values {
+		var list []json.RawMessage
+		_ = json.Unmarshal([]byte(v), &list) // another value has none
+		for _, element := range list {
+			different[string(element)] = true
+		}
+	}
+	out := sorted(different)
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	return "[" + strings.Join(out, ", ") + "]"
 }
