@@ -8,9 +8,9 @@ import (
 	"github.com/chaski-eo/chaski/internal/num"
 )
 
-// Bytes of a piece of elements that lie side by side. A piece is whole along the last dimensions if these have at most
-// wholeBytes, such as all bands of a small chip, which keeps pieces few. Else it has about pieceBytes, and a window of
-// a scene reads few bytes beside it; neighbours are read at once.
+// Bytes of a piece of elements that lie side by side. A piece has all of the last dimensions that take wholeBytes at
+// most together, such as all bands of a small chip, so that few pieces are handled. Of one more it has about
+// pieceBytes, so that a window of a scene reads few bytes beside it; neighbours are read at once.
 const (
 	wholeBytes = 64 << 10
 	pieceBytes = 16 << 10
