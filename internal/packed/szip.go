@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/planes"
 )
 
@@ -84,22 +85,24 @@ func (p Parameters) Szip(dst, src []byte, memory *[]byte) error {
 	decoder := szipDecoder{bitReader: bitReader{src: src[szipHead:]}, width: width, id: 3 + (width-1)/8,
 		differ: p.at(szipOptions)&szipDiffer != 0, blocks: (line + block - 1) / block}
 	decoder.block = decoder.memory[:block]
-	big := p.at(szipOptions)&szipBig != 0
 	for len(out) > 0 {
 		samples := min(line, len(out)/size)
-		if !decoder.line(out[:samples*size], size, big) {
+		if !decoder.line(out[:samples*size], size) {
 			return broken("%d samples of %d bits are not as szip codes them", len(dst)/size, width)
 		}
 		out = out[samples*size:]
 	}
-	if word > 1 {
+	switch {
+	case word > 1:
 		planes.Join(dst, *memory, word)
+	case p.at(szipOptions)&szipBig != 0 && size > 1:
+		kernel.SwapBytes(dst, size)
 	}
 	return nil
 }
 
 // line decodes a line. It reports false if the code is broken.
-func (d *szipDecoder) line(dst []byte, size int, big bool) bool {
+func (d *szipDecoder) line(dst []byte, size int) bool {
 	d.zeros = 0
 	last := uint32(0)
 	for i := 0; len(dst) > 0; i++ {
@@ -110,7 +113,7 @@ func (d *szipDecoder) line(dst []byte, size int, big bool) bool {
 		if d.differ {
 			last = differences(numbers, last, d.width, i == 0)
 		}
-		dst = putSamples(dst, numbers, size, big)
+		dst = putSamples(dst, numbers, size)
 	}
 	return d.n >= d.past
 }
@@ -134,24 +137,23 @@ func differences(numbers []uint32, last uint32, width int, first bool) uint32 {
 	return last
 }
 
-// putSamples writes samples, and returns what is behind them.
-func putSamples(dst []byte, samples []uint32, size int, big bool) []byte {
-	rest := dst[len(samples)*size:]
-	for i, v := range samples {
-		switch {
-		case size == 1:
+// putSamples writes samples, little-endian, and returns what is behind them.
+func putSamples(dst []byte, samples []uint32, size int) []byte {
+	switch size {
+	case 1:
+		for i, v := range samples {
 			dst[i] = byte(v)
-		case size == 2 && big:
-			binary.BigEndian.PutUint16(dst[2*i:], uint16(v))
-		case size == 2:
+		}
+	case 2:
+		for i, v := range samples {
 			binary.LittleEndian.PutUint16(dst[2*i:], uint16(v))
-		case big:
-			binary.BigEndian.PutUint32(dst[4*i:], v)
-		default:
+		}
+	default:
+		for i, v := range samples {
 			binary.LittleEndian.PutUint32(dst[4*i:], v)
 		}
 	}
-	return rest
+	return dst[len(samples)*size:]
 }
 
 // next reads the numbers of block i of a line, of which the first one may be stored as it is.
