@@ -133,8 +133,7 @@ func (g *group) open(e *Engine) error {
 // openEngine compiles a spec and opens its tables. If it fails it still returns the engine, so
 // the caller can close the tables that were opened.
 func openEngine(ctx context.Context, spec Spec, o Options, open rows.Opener) (*Engine, error) {
-	engine := &Engine{spec: spec, options: o, layouts: layouts{made: map[layoutKey]*batchLayout{}},
-		workforce: workforce{units: make(chan workUnit, unitsAhead)}}
+	engine := &Engine{spec: spec, options: o, layouts: layouts{made: map[layoutKey]*batchLayout{}}}
 	engine.close = sync.OnceValue(engine.shutdown)
 	// A panic becomes an error here: the caller still closes the tables.
 	if err := crash.Call(func() error { return engine.compile(ctx, open) }); err != nil {

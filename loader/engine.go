@@ -339,10 +339,6 @@ func (e *Engine) groupOf(t steps.Ticket) (*group, error) {
 	return first, nil
 }
 
-// unitsAhead is how many units wait for workers: more than the batches in flight have, of most loads. A worker that
-// takes one of a full channel wakes the dispatcher, which costs as much as a small sample. They take 200 KB.
-const unitsAhead = 4096
-
 // Spec returns the spec with its defaults filled in.
 func (e *Engine) Spec() Spec { return e.spec }
 

@@ -12,6 +12,7 @@ import (
 
 // start starts the workers and the dispatcher. They run until Close.
 func (e *Engine) start() {
+	e.units = make(chan workUnit, e.unitsAhead())
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	e.done.Go(func() { e.dispatch(ctx) })
@@ -30,6 +31,16 @@ func (e *Engine) start() {
 	if e.toPlan != nil {
 		e.done.Go(func() { e.newTilePlanner().plan(ctx, e.toPlan) })
 	}
+}
+
+// unitsAhead returns how many units wait for workers: those of all batches in flight, if these are few. A worker that
+// takes one of a full channel wakes the dispatcher, which costs as much as a small sample.
+func (e *Engine) unitsAhead() int {
+	each := 1
+	for _, g := range e.groups {
+		each = max(each, g.perRow)
+	}
+	return min(max(autoBatches*e.spec.BatchSize*each, 256), 4096)
 }
 
 // dispatch gives memory to the tickets in their turns, and hands their units to the workers.
