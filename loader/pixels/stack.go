@@ -45,6 +45,8 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 		field.PickedBands = field.planesIn(field.bandList, index)
 		field.PlaceBands()
 		err := field.setArithmetic()
+		field.Final.Nodata = field.Final.Nodata || r.coded != nil // a missing pixel is in no mask
+		field.raw.Nodata = field.raw.Nodata || r.coded != nil
 		if err == nil {
 			_, err = field.Final.Get(index, &field.PickedBands)
 		}

@@ -326,6 +326,26 @@ def test_masks_that_are_pictures_in_grey(tmp_path):
         read(tmp_path, {"lut": "masks"})
 
 
+@pytest.mark.parametrize("side", [SIDE, 20])
+def test_masks_with_nodata(tmp_path, side):
+    """Pixels that a file declares as nodata are in no mask, and nodata if all files say so."""
+    x = np.random.default_rng(3).choice([0, 1, 255], (2, 1, SIDE, SIDE)).astype("uint8")
+    for name, mask in zip("ab", x, strict=True):
+        path = tmp_path / f"0_{name}.tif"
+        rasters.write(path, mask, count=1, height=SIDE, width=SIDE, dtype="uint8", nodata=255)
+    patterns = ["{id}_a.tif", "{id}_b.tif"]
+    field = chaski.Field(patterns=patterns, lut="masks", dtype="int64", fill=9, validity="ok")
+    window = None if side == SIDE else chaski.ResizedWindow(side, whole=True)
+    with chaski.load(tmp_path, fields={"mask": field}, batch_size=1, window=window) as loader:
+        batch = next(iter(loader))
+    at = np.minimum(((np.arange(side) + 0.5) * SIDE / side).astype(int), SIDE - 1)
+    a, b = x[:, 0][:, at][:, :, at]
+    want = np.where(b == 1, 2, a == 1)
+    missing = (a == 255) & (b == 255)
+    np.testing.assert_array_equal(batch["mask"][0, 0], np.where(missing, 9, want))
+    np.testing.assert_array_equal(batch["ok"][0, 0], ~missing)
+
+
 def test_masks_with_several_numbers_are_bad(tmp_path):
     x = np.zeros((2, SIDE, SIDE), "uint8")
     x[1, 3, 4], x[1, 5, 6] = 254, 255
