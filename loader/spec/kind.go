@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
+	"github.com/chaski-eo/chaski/internal/magic"
 )
 
 // Kinds of fields, the entries of fieldKinds.
@@ -94,7 +95,8 @@ func (f *Field) validateKind() error {
 		return fmt.Errorf("split is %q and kind is %q: strings are of kind %q or %q", f.Split, f.Kind, ClassField,
 			TextField)
 	}
-	if f.Pattern != "" && !traits.Texts {
+	if class := magic.Named(f.Pattern).Class; f.Pattern != "" && !traits.Paths && (!traits.Texts || class.Pixels() ||
+		class == magic.Store || strings.Contains(f.Pattern, "::")) {
 		return f.HoldsRasters()
 	}
 	if m := f.rasterMember(); m != "" {
