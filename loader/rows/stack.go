@@ -154,17 +154,28 @@ func (s *stacked) Asset(ctx context.Context, _ int, row int64) (catalog.Asset, e
 	}
 	for k := range assets {
 		if assets[k].Index == nil {
-			assets[k] = *lead
-			assets[k].Index, assets[k].MaskFile, assets[k].Names = absent(lead.Index), nil, nil
+			assets[k] = catalog.Asset{URI: lead.URI, Member: lead.Member, Place: lead.Place, Axes: lead.Axes,
+				Bytes: []byte{0}}
+			if assets[k].Index = absent(lead.Index); assets[k].Index == nil {
+				return *lead, lead.Fault(fault.New(fault.Limit, "asset", "over %d chunks, beside a raster that lacks",
+					maxAbsent))
+			}
 		}
 	}
 	return newStack(assets, s.grid)
 }
 
-// absent returns the index of a raster like another one, whose pixels are all nodata: no chunk of it was written.
+// maxAbsent bounds the chunks of a raster that lacks: of an array, no file has them.
+const maxAbsent = 1 << 20
+
+// absent returns the index of a raster like another one, whose pixels are all nodata: no chunk of it was written. It is
+// nil if these are over maxAbsent.
 func absent(of *chunk.Index) *chunk.Index {
 	x := &chunk.Index{DType: of.DType, Bands: of.DataBands(), Height: of.Height, Width: of.Width, ChunkB: 1,
 		ChunkH: of.ChunkH, ChunkW: of.ChunkW, Predictor: chunk.NoPredictor, NoData: new(float64)}
+	if x.Groups() > maxAbsent || x.Across() > maxAbsent/x.Groups() || x.Down() > maxAbsent/x.Groups()/x.Across() {
+		return nil
+	}
 	x.Ranges = make([]chunk.Range, x.Across()*x.Down()*x.Groups())
 	return x
 }

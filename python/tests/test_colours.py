@@ -326,6 +326,47 @@ def test_masks_that_are_pictures_in_grey(tmp_path):
         read(tmp_path, {"lut": "masks"})
 
 
+@pytest.mark.parametrize("window", [None, chaski.Grid(16)])
+@pytest.mark.parametrize("form", ["h5", "npz", "npy"])
+def test_masks_that_are_arrays(tmp_path, form, window):
+    """Arrays that a file has not, and files that are not there, are background, also the first."""
+    h5py = pytest.importorskip("h5py", reason="writes HDF5") if form == "h5" else None
+    rng, want = np.random.default_rng(8), np.zeros((N, SIDE, SIDE), int)
+    for i in range(N):
+        arrays = {"image": np.full((SIDE, SIDE), i, "uint8")}
+        for k, name in enumerate("abc"):
+            mask = rng.random((SIDE, SIDE)) < 0.3
+            if (i + k) % 3:
+                arrays[name] = mask.astype("uint8") * 255
+                want[i][mask] = k + 1
+        if h5py:
+            with h5py.File(tmp_path / f"{i}.h5", "w") as f:
+                for name, x in arrays.items():
+                    f.create_dataset(name, data=x, chunks=(16, 16))
+        elif form == "npz":
+            np.savez(tmp_path / f"{i}.npz", **arrays)
+        else:
+            for name, x in arrays.items():
+                np.save(tmp_path / f"{i}_{name}.npy", x)
+    path = "{id}_%s.npy" if form == "npy" else "{id}." + form + "::%s"
+    masks = {"patterns": [path % name for name in "abc"], "lut": "masks", "missing": "fill"}
+    fields = {
+        "image": chaski.Field(pattern=path % "image", dims="y x"),
+        "mask": chaski.Field(**masks, dims="y x", dtype="int64"),
+    }
+    pixels, read = chaski.Pixels(windows=True), 0
+    options = {"window": window, "pixels": pixels, "batch_size": 4}
+    with chaski.load(tmp_path, fields=fields, **options) as loader:
+        for batch in loader:
+            rows = zip(batch["image"], batch["mask"], batch["window"], batch["valid"], strict=True)
+            for image, mask, (y, x, h, w), valid in rows:
+                if valid:
+                    part = want[int(image.max())][y : y + h, x : x + w]
+                    np.testing.assert_array_equal(mask[0], part)
+                    read += 1
+    assert read == N * (9 if window else 1)
+
+
 @pytest.mark.parametrize("side", [SIDE, 20])
 def test_masks_with_nodata(tmp_path, side):
     """Pixels that a file declares as nodata are in no mask, and nodata if all files say so."""
