@@ -198,10 +198,15 @@ func (s *Resampler) number(f *Raster, from einops.Target) error {
 	s.Out, s.OutValid = Grown(s.Out, 2*plane), Grown(s.OutValid, plane)
 	clear(s.Out)
 	clear(s.OutValid)
-	if grey := from.Data[:plane*size]; f.Parts == nil && len(from.Mask) == 3*plane && !isZero(grey) &&
+	said := f.Parts != nil || f.Dims != "" || f.Bands != nil || f.BandNames != nil // that bands are masks
+	if grey := from.Data[:plane*size]; !said && len(from.Mask) == 3*plane && !isZero(grey) &&
 		bytes.Equal(grey, from.Data[plane*size:][:plane*size]) && bytes.Equal(grey, from.Data[2*plane*size:]) {
 		return fault.New(fault.Unsupported, "pixels", "its three bands are equal, as of a picture in grey, and each "+
-			"would be the mask of a class: bands=[0] picks one")
+			"would be the mask of a class: bands=[0] picks one, and bands=[0, 1, 2] says that each is one")
+	}
+	negativeZero := uint64(0) // which is 0, too
+	if f.Native.Num().IsFloat() {
+		negativeZero = 1 << (8*size - 1)
 	}
 	for band := range len(from.Mask) / plane {
 		class, first := uint16(band+1), uint64(0) // the number of the band's pixels that are not 0
@@ -217,7 +222,7 @@ func (s *Resampler) number(f *Raster, from einops.Target) error {
 			}
 			s.OutValid[i] = 1
 			value := cast.Uint(from.Data[pos*size:], size)
-			if value == 0 {
+			if value == 0 || value == negativeZero {
 				continue
 			}
 			if first == 0 {

@@ -23,8 +23,12 @@ func (r *Raster) CompileParts(a *catalog.Asset) error {
 	for part := range a.Parts {
 		index := a.Parts[part].Index
 		if r.DType == "native" && index.DType != r.Native {
+			way := "give the field a dtype"
+			if r.coded != nil {
+				way = "masks of one map have one dtype"
+			}
 			return a.Parts[part].Fault(fault.New(fault.Unsupported, "asset",
-				"dtype %s; the first raster of field %q has %s: give the field a dtype", index.DType, r.Name, r.Native))
+				"dtype %s; the first raster of field %q has %s: %s", index.DType, r.Name, r.Native, way))
 		}
 		field := &Raster{Field: r.Field, TableColumn: r.TableColumn, Native: index.DType, To: r.To,
 			palette: index.Classes, variants: new(variants), keepsDType: r.keepsDType,

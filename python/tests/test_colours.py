@@ -304,6 +304,38 @@ def test_masks_on_the_ground(tmp_path):
                 np.testing.assert_array_equal(got, want[y : y + 16, x : x + 16])
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_masks_with_negative_zeros(tmp_path, dtype):
+    """What numpy finds equal to 0 is in no mask, also -0.0, which has other bits."""
+    x = np.random.default_rng(4).choice([0.0, -0.0, 1.0], (2, SIDE, SIDE)).astype(dtype)
+    assert np.signbit(x).any()
+    np.save(tmp_path / "0.npy", x)
+    got = read(tmp_path, {"lut": "masks", "dtype": "int64", "dims": "b y x"})["mask"]
+    want = ((x != 0) * np.array([1, 2])[:, None, None]).max(axis=0)
+    np.testing.assert_array_equal(got[0, 0], want)
+
+
+@pytest.mark.parametrize("said", [{"dims": "b y x"}, {"bands": [0, 1, 2]}])
+def test_masks_that_agree_in_a_window(tmp_path, said):
+    """Three masks in each other are no picture in grey, where the field says what they are."""
+    x = np.zeros((3, 40, 40), "uint8")
+    for k in range(3):
+        x[k, k * 10 :] = 1  # of the windows below 20, all masks are full
+    np.save(tmp_path / "0.npy", x)
+    got = read(tmp_path, {"lut": "masks", "dtype": "int64", **said}, window=chaski.Grid(20))
+    whole = (x * np.arange(1, 4)[:, None, None]).max(axis=0)
+    want = [whole[y : y + 20, x : x + 20] for y in (0, 20) for x in (0, 20)]
+    np.testing.assert_array_equal(got["mask"][got["valid"].astype(bool), 0], want)
+
+
+def test_masks_of_several_dtypes(tmp_path):
+    for name, dtype in (("a", "uint8"), ("b", "uint16")):
+        np.save(tmp_path / f"0_{name}.npy", np.ones((1, 4, 4), dtype))
+    field = chaski.Field(patterns=["{id}_a.npy", "{id}_b.npy"], lut="masks", dtype="int64")
+    with pytest.raises(chaski.UnsupportedError, match="masks of one map have one dtype"):
+        chaski.load(tmp_path, fields={"mask": field}, batch_size=1).close()
+
+
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float32"])
 def test_bands_that_are_masks(tmp_path, dtype):
     x = (np.random.default_rng(5).random((5, SIDE, SIDE)) < 0.2).astype(dtype)
