@@ -60,7 +60,7 @@ func (s *values) String() string {
 
 // split makes lists of strings of the texts of fields whose strings spec.Field.Split separates, and of classes whose
 // texts are lists as Python and JSON write them. The first text says it. Files of texts hold numbers, and the names of
-// classes, with blanks around them.
+// classes, with blanks around them; the first one, or the dtype, says whether numbers have fractions.
 func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 	for i := range fields {
 		separator, field := fields[i].Split, &t.Fields[i]
@@ -72,11 +72,12 @@ func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 					return InField(fields[i].Name, err)
 				}
 				field.Kind = catalog.Float
-				if _, err := strconv.ParseInt(strings.TrimSpace(first), 10, 64); err == nil {
+				_, err = strconv.ParseInt(strings.TrimSpace(first), 10, 64)
+				if err == nil && !strings.HasPrefix(fields[i].DType, "float") {
 					field.Kind = catalog.Int
 				}
 			}
-			field.change = fileText(field.Kind)
+			field.change = &fileText{field.Kind, fields[i].Name}
 			continue
 		}
 		switch {
@@ -100,23 +101,32 @@ func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 	return nil
 }
 
-// fileText is the kind of the values that files of texts hold.
-type fileText catalog.Kind
+// fileText is the kind of the values that files of texts hold, and the name of their field.
+type fileText struct {
+	kind catalog.Kind
+	name string
+}
 
 // ofValue returns the value of a text.
-func (kind fileText) ofValue(value catalog.Value) (_ catalog.Value, err error) {
+func (t *fileText) ofValue(value catalog.Value) (_ catalog.Value, err error) {
 	value.Text = bytes.TrimSpace(value.Text)
+	part := "text of field " + t.name
 	if bytes.IndexByte(value.Text, '\n') >= 0 {
-		return value, fault.New(fault.Unsupported, "text", "it has several lines, and a label has one")
+		return value, fault.New(fault.Unsupported, part, "it has several lines, and a label has one")
 	}
-	switch catalog.Kind(kind) {
+	switch t.kind {
 	case catalog.Int:
 		value.Int, err = strconv.ParseInt(string(value.Text), 10, 64)
 	case catalog.Float:
 		value.Float, err = strconv.ParseFloat(string(value.Text), 64)
 	}
 	if err != nil {
-		err = fault.New(fault.Corrupt, "text", "%s is no number as the first file has", fault.Short(string(value.Text)))
+		hint := ""
+		if t.kind == catalog.Int {
+			hint = `: dtype "float64" takes fractions`
+		}
+		err = fault.New(fault.Corrupt, part, "%q is no number as the first file has%s", fault.Short(string(value.Text)),
+			hint)
 	}
 	return value, err
 }

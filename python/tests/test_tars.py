@@ -188,3 +188,19 @@ def test_texts_that_are_labels(tmp_path: Path, values: list[str]) -> None:
     fields["number"] = chaski.Field(pattern="{shard}.tar/{id}.npy", kind="number")
     with pytest.raises(chaski.errors.SpecError, match="files hold rasters"):
         chaski.load(tmp_path, batch_size=4, fields=fields)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_whole_and_other_numbers_in_texts(tmp_path: Path, dtype: str) -> None:
+    """A dtype of floats takes fractions behind a whole number; without it the error says so."""
+    values = ["1", "0.5", "2"]
+    for k, value in enumerate(values):
+        np.save(tmp_path / f"{k}.npy", np.zeros((1, 4, 4), "u1"))
+        (tmp_path / f"{k}.txt").write_text(value)
+    fields = {"image": "{id}.npy", "y": chaski.Field(pattern="{id}.txt", kind="number")}
+    with chaski.load(tmp_path, batch_size=3, shuffle=False, fields=fields) as loader:
+        with pytest.raises(chaski.CorruptError, match='text of field y: "0.5".*"float64"'):
+            next(iter(loader))
+    fields["y"] = chaski.Field(pattern="{id}.txt", kind="number", dtype=dtype)
+    with chaski.load(tmp_path, batch_size=3, shuffle=False, fields=fields) as loader:
+        np.testing.assert_array_equal(next(iter(loader))["y"], np.array(values, dtype))
