@@ -47,7 +47,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_blocks(data, binary, monkeypatch):
     monkeypatch.chdir(data)
-    assert COMMAND is not None and len(BLOCKS) == 11
+    assert COMMAND is not None and len(BLOCKS) == 12
     subprocess.run([binary, *COMMAND[1].split()], check=True, capture_output=True)
     calls = 0
 
