@@ -297,7 +297,7 @@ def test_masks_on_the_ground(tmp_path):
     fields = {"mask": chaski.Field(**MASKS | {"missing": "error"})}
     pixels = chaski.Pixels(geo=True)
     with chaski.load(tmp_path, fields=fields, batch_size=4, window=window, pixels=pixels) as loader:
-        for batch in loader:
+        for batch in nonempty(loader):
             rows = zip(batch["mask"][:, 0], batch["geo.transform"], strict=True)
             for got, t in nonempty(rows):
                 y, x = round((4600000 - t[3]) / 10), round((t[0] - 500000) / 10)

@@ -396,7 +396,7 @@ def test_images_in_the_cells_of_parquet(folder) -> None:
             made.setdefault(split, []).extend(rows)
     found = chaski.suggest(".")
     assert list(found.calls) == ["test", "train"]
-    for split, call in found.calls.items():
+    for split, call in nonempty(found.calls.items()):
         rows, _ = load(call)
         for row, want in zip(rows, made[split], strict=True):
             shard, k = want["caption"][-2:]
