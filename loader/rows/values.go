@@ -72,7 +72,7 @@ func (t *Table) split(ctx context.Context, fields []spec.Field) error {
 					return InField(fields[i].Name, err)
 				}
 				field.Kind = catalog.Float
-				_, err = strconv.ParseInt(strings.TrimSpace(first), 10, 64)
+				_, err = strconv.ParseInt(string(label([]byte(first))), 10, 64)
 				if err == nil && !strings.HasPrefix(fields[i].DType, "float") {
 					field.Kind = catalog.Int
 				}
@@ -109,7 +109,7 @@ type fileText struct {
 
 // ofValue returns the value of a text.
 func (t *fileText) ofValue(value catalog.Value) (_ catalog.Value, err error) {
-	value.Text = bytes.TrimSpace(value.Text)
+	value.Text = label(value.Text)
 	part := "text of field " + t.name
 	if bytes.IndexByte(value.Text, '\n') >= 0 {
 		return value, fault.New(fault.Unsupported, part, "it has several lines, and a label has one")
@@ -129,6 +129,12 @@ func (t *fileText) ofValue(value catalog.Value) (_ catalog.Value, err error) {
 			hint)
 	}
 	return value, err
+}
+
+// label returns the label in a file of text, without blanks around it and the mark of UTF-8 that programs on Windows
+// write.
+func label(text []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
 }
 
 // textList is how texts are lists of strings: separated or, without a separator, as Python and JSON write lists.

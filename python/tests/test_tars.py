@@ -161,12 +161,17 @@ def test_members_of_any_ending(tmp_path: Path, inside: bool) -> None:
 
 @pytest.mark.parametrize("values", [["3", "-1\n", "12", "0"], ["0.5", "2", "1e-3", "-4"]])
 def test_texts_that_are_labels(tmp_path: Path, values: list[str]) -> None:
-    """A file of a number or of the name of a class, as WebDataset has `.cls`, is a label."""
+    """A file of a number or of the name of a class, as WebDataset has `.cls`, is a label.
+
+    Every second one begins with the mark that programs on Windows write.
+    """
+    marked = "utf-8-sig", "utf-8"
     for shard in (0, 1):
         with tarfile.open(tmp_path / f"{shard}.tar", "w") as t:
             for k in (2 * shard, 2 * shard + 1):
                 np.save(made := io.BytesIO(), np.full((1, 4, 4), k, "u1"))
-                for end, data in (("npy", made.getvalue()), ("cls", values[k].encode())):
+                text = values[k].encode(marked[k % 2])
+                for end, data in (("npy", made.getvalue()), ("cls", text)):
                     (member := tarfile.TarInfo(f"{k}.{end}")).size = len(data)
                     t.addfile(member, io.BytesIO(data))
     field = {"pattern": "{shard}.tar/{id}.cls"}
