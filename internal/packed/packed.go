@@ -54,9 +54,8 @@ func unsupported(format string, args ...any) error {
 // ScaleOffset undoes the filter scaleoffset.
 func (p Parameters) ScaleOffset(dst, src []byte) error {
 	size, float := p.at(offsetSize), p.at(offsetClass) == 1
-	known := size == 1 || size == 2 || size == 4 || size == 8
 	wrongFloat := float && (size < 4 || p.at(offsetMethod) != 0)
-	if !known || len(dst)%size != 0 || wrongFloat {
+	if !cast.IsWidth(size) || len(dst)%size != 0 || wrongFloat {
 		return unsupported("values of %d bytes by method %d", size, p.at(offsetMethod))
 	}
 	if len(src) < offsetHead {
@@ -68,26 +67,31 @@ func (p Parameters) ScaleOffset(dst, src []byte) error {
 	}
 	least := binary.LittleEndian.Uint64(src[offsetLeast:])
 	body := src[offsetHead:]
-	if width == 8*size {
-		if len(body) < len(dst) {
-			return broken("%d bytes, %d needed", len(body), len(dst))
-		}
-		copy(dst, body)
-		if p.at(offsetBig) == 1 {
-			kernel.SwapBytes(dst, size)
-		}
-		return nil
-	}
 	if (count*width+7)/8 > len(body) {
 		return broken("%d bytes, %d values of %d bits need more", len(body), count, width)
 	}
+	if width == 8*size {
+		copy(dst, body)
+	} else {
+		p.addOffset(dst, body, width, least)
+	}
+	if p.at(offsetBig) == 1 {
+		kernel.SwapBytes(dst, size)
+	}
+	return nil
+}
+
+// addOffset makes little-endian values of what scaleoffset stores of each in width bits: how far it is from the least
+// one.
+func (p Parameters) addOffset(dst, src []byte, width int, least uint64) {
+	size, float := p.at(offsetSize), p.at(offsetClass) == 1
 	fill, fills := uint64(0), p.at(offsetFills) == 1
 	for i := range min((size+3)/4, max(len(p)-offsetValues, 0)) {
 		fill |= uint64(p[offsetValues+i]) << (32 * i)
 	}
-	digits := int32(p.at(offsetDigits))
-	r := bitReader{src: body}
-	for i := range count {
+	scale := math.Pow(10, float64(int32(p.at(offsetDigits))))
+	r := bitReader{src: src}
+	for i := range len(dst) / size {
 		value := r.wide(width)
 		switch {
 		case fills && width > 0 && value == 1<<width-1:
@@ -95,14 +99,13 @@ func (p Parameters) ScaleOffset(dst, src []byte) error {
 		case !float:
 			value += least
 		case size == 4:
-			scaled := float32(int32(value)) / float32(math.Pow(10, float64(digits)))
+			scaled := float32(int32(value)) / float32(scale)
 			value = uint64(math.Float32bits(scaled + math.Float32frombits(uint32(least))))
 		default:
-			value = math.Float64bits(float64(int64(value))/math.Pow(10, float64(digits)) + math.Float64frombits(least))
+			value = math.Float64bits(float64(int64(value))/scale + math.Float64frombits(least))
 		}
-		putPacked(dst[i*size:(i+1)*size], value, p.at(offsetBig) == 1)
+		cast.PutUint(dst[i*size:], size, value)
 	}
-	return nil
 }
 
 // NBitBytes returns how many bytes the filter nbit makes of some: one more than their bits fill.
@@ -111,7 +114,7 @@ func (p Parameters) NBitBytes(n int) (int, error) {
 		return n, nil
 	}
 	size, width, shift := p.at(nbitSize), p.at(nbitBits), p.at(nbitShift)
-	isPart := size >= 1 && size <= 8 && width >= 1 && shift >= 0 && shift <= 8*size-width
+	isPart := cast.IsWidth(size) && width >= 1 && shift >= 0 && shift <= 8*size-width
 	if p.at(nbitClass) != 1 || !isPart || n < 0 || n%size != 0 {
 		return 0, unsupported("nbit of other values than numbers")
 	}
@@ -134,18 +137,10 @@ func (p Parameters) NBit(dst, src []byte) error {
 	size, width := p.at(nbitSize), p.at(nbitBits)
 	r := bitReader{src: src}
 	for i := range len(dst) / size {
-		value := r.wide(width) << p.at(nbitShift)
-		putPacked(dst[i*size:(i+1)*size], value, p.at(nbitBig) == 1)
+		cast.PutUint(dst[i*size:], size, r.wide(width)<<p.at(nbitShift))
+	}
+	if p.at(nbitBig) == 1 {
+		kernel.SwapBytes(dst, size)
 	}
 	return nil
-}
-
-// putPacked writes the low bytes of a value.
-func putPacked(dst []byte, value uint64, big bool) {
-	cast.PutUint(dst, len(dst), value)
-	if big {
-		for i, j := 0, len(dst)-1; i < j; i, j = i+1, j-1 {
-			dst[i], dst[j] = dst[j], dst[i]
-		}
-	}
 }
