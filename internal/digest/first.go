@@ -9,21 +9,29 @@ import (
 	"github.com/chaski-eo/chaski/internal/budget"
 )
 
-// whileFirst is the memory of a digest in FirstOf, of which kept stays where some are equal.
-const whileFirst, kept = 32, 4
+// Bytes of memory that FirstOf takes for a digest: while it runs, 16 of the digest and 16 of First; and then, where
+// digests are equal, 4 of the place.
+const (
+	firstBytes = 32
+	placeBytes = 4
+)
 
 // FirstOf is First of n digests that fill sets, charged to the budget. It is nil where memory lacks, too.
 func FirstOf(ctx context.Context, n int64, fill func(sums []xxh3.Uint128) error) (first []uint32, err error) {
 	account := budget.Of(ctx)
-	if !account.TryGrow(whileFirst * n) {
+	if !account.TryGrow(firstBytes * n) {
 		return nil, nil
 	}
+	defer func() {
+		after := int64(0)
+		if first != nil {
+			after = placeBytes * n
+		}
+		account.Shrink(firstBytes*n - after)
+	}()
 	sums := make([]xxh3.Uint128, n)
 	if err = fill(sums); err == nil {
 		first = First(sums)
-	}
-	if account.Shrink((whileFirst - kept) * n); first == nil {
-		account.Shrink(kept * n)
 	}
 	return first, err
 }
