@@ -59,23 +59,21 @@ func (s *search) cellsOf(r *reading, name string) int {
 		rows[i] = map[string]any{}
 	}
 	for _, c := range read.Columns() {
-		image := slices.ContainsFunc(append(c.Type.Fields, tables.Column{Type: c.Type}), func(m tables.Column) bool {
-			return m.Type.String() == "binary"
-		})
-		values, err := read.Column(s.ctx, c.Name)
-		switch {
-		case image:
+		isBytes := func(m tables.Column) bool { return m.Type.String() == "binary" }
+		if isBytes(c) || slices.ContainsFunc(c.Type.Fields, isBytes) {
 			name := "image"
 			if len(r.members) > 0 {
 				name = identifier(c.Name)
 			}
 			r.add(name, fieldOf("column="+quoted(c.Name)))
 			continue
-		case err != nil:
+		}
+		values, err := read.Column(s.ctx, c.Name)
+		if err != nil {
 			continue
 		}
 		for _, m := range c.Type.Fields {
-			if boxes := strings.HasPrefix(m.Name, "bbox") && m.Type.Elem != nil; boxes {
+			if strings.HasPrefix(m.Name, "bbox") && m.Type.Elem != nil {
 				r.boxes(c)
 				r.note("the boxes %s.%s are taken for x, y, width and height, as of COCO", c.Name, m.Name)
 			}
