@@ -35,8 +35,9 @@ const maxID = 64 << 10
 func readIDs(ctx context.Context, list string, o resources.Options) (ids []string, head string, err error) {
 	file, column, named := strings.Cut(list, source.Separator)
 	table := file
-	if rest, of, ok := strings.Cut(column, source.Separator); ok && strings.HasSuffix(rest, texts.ToEnd) {
-		table, column = file+source.Separator+rest, of
+	// FILE::CAPTION+::COLUMN: a column beside one that has the rest of each line.
+	if caption, id, ok := strings.Cut(column, source.Separator); ok && strings.HasSuffix(caption, texts.ToEnd) {
+		table, column = file+source.Separator+caption, id
 	}
 	lines := !named && strings.EqualFold(path.Ext(source.Name(file)), ".txt")
 	var noMember error
@@ -113,7 +114,7 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 	}
 	switch {
 	case table.Index(name) < 0 && len(parts) > 0:
-		ids, err = joined(ctx, table, name, parts)
+		ids, err = joined(ctx, table, name)
 	case table.Index(name) < 0 && inSQL.MatchString(name):
 		ids, err = computed(ctx, numbered(table), name)
 	default:
@@ -123,23 +124,19 @@ func columnOf(ctx context.Context, file, name string, o resources.Options) (ids 
 }
 
 // joined returns the texts that a name with the columns of a table in braces becomes, "" where one is null.
-func joined(ctx context.Context, table *tables.Table, name string, parts []string) ([]string, error) {
-	values := make([][]string, len(parts))
-	for i, part := range parts {
-		var err error
-		if values[i], err = table.Names(ctx, part); err != nil {
-			return nil, err
-		}
+func joined(ctx context.Context, table *tables.Table, name string) ([]string, error) {
+	made, err := column.Filled(name, false, func(part string) (*Column, error) {
+		texts, err := table.Names(ctx, part)
+		return textsOrNull(texts), err
+	})
+	if err != nil {
+		return nil, err
 	}
 	ids := make([]string, table.Len())
-	for row := range ids {
-		if !slices.ContainsFunc(values, func(v []string) bool { return v[row] == "" }) {
-			ids[row] = column.Fill(name, func(part string) (string, bool) {
-				return values[slices.Index(parts, part)][row], true
-			})
-		}
-	}
-	return ids, nil
+	return ids, made.Scan(ctx, func(row int64, v catalog.Value) error {
+		ids[row] = string(v.Text)
+		return nil
+	})
 }
 
 // checkIDs returns an error about ids that name no sample, unless they are dropped, or several.

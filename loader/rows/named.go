@@ -50,15 +50,14 @@ func keyed(ctx context.Context, name string, found *Column, err error,
 	if failed != nil {
 		return nil, fault.New(fault.NotFound, "column "+name, "no column has the name, and as SQL: %v", failed)
 	}
-	return &Column{Kind: catalog.Text, Rows: int64(len(texts)),
-		Each: func(ctx context.Context, visit column.Visit) error {
-			for row, text := range texts {
-				if err := visit(int64(row), catalog.Value{Text: []byte(text), Null: text == ""}); err != nil {
-					return err
-				}
-			}
-			return ctx.Err()
-		}}, nil
+	return textsOrNull(texts), nil
+}
+
+// textsOrNull is the column of texts that are in memory, of which "" stands for null.
+func textsOrNull(texts []string) *Column {
+	return column.Of(catalog.Text, 0, int64(len(texts)), func(row int64) catalog.Value {
+		return catalog.Value{Text: []byte(texts[row]), Null: texts[row] == ""}
+	})
 }
 
 // computed returns what an expression of SQL is for each row of a table: strings or whole numbers, "" for null.
