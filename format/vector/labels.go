@@ -14,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/digest"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
@@ -433,14 +434,11 @@ const (
 	maxLine  = 1 << 20
 )
 
-// byteMark is the byte order mark, which some texts begin with.
-var byteMark = []byte("\xef\xbb\xbf")
-
 // newParts returns the text of a file, without its byte order mark.
 func newParts(ctx context.Context, r source.Reader, name string, limit int64) *textguard.Parts {
-	text, head := source.Sequential(ctx, r), make([]byte, len(byteMark))
+	text, head := source.Sequential(ctx, r), make([]byte, len(texts.Mark))
 	n, _ := io.ReadFull(text, head) // the parser meets the error again
-	unmarked := io.MultiReader(bytes.NewReader(bytes.TrimPrefix(head[:n], byteMark)), text)
+	unmarked := io.MultiReader(bytes.NewReader(bytes.TrimPrefix(head[:n], []byte(texts.Mark))), text)
 	return textguard.NewParts(ctx, unmarked, name, "one part", limit)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/format/column"
 	"github.com/chaski-eo/chaski/format/tables"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/boxtree"
 	"github.com/chaski-eo/chaski/internal/crs"
 	"github.com/chaski-eo/chaski/internal/digest"
@@ -146,7 +147,7 @@ func open(ctx context.Context, r source.Reader, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	head = bytes.TrimPrefix(head, byteMark)
+	head = bytes.TrimPrefix(head, []byte(texts.Mark))
 	if o.Box != nil {
 		return readers.placed(ctx, r, o, head)
 	}

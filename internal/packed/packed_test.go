@@ -135,7 +135,8 @@ func TestPackedRefusals(t *testing.T) {
 		}
 	}
 	// 8 values of 3 bytes fill the chunk, but no number has as many.
-	if err := (Parameters{0, 0, 0, 1, 3, 0, 3, 0}).NBit(make([]byte, 24), src[:4]); fault.KindOf(err) != fault.Unsupported {
+	err := (Parameters{0, 0, 0, 1, 3, 0, 3, 0}).NBit(make([]byte, 24), src[:4])
+	if fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("nbit of 3 bytes: %v", err)
 	}
 	if err := (Parameters{0, 1}).NBit(dst, src[:8]); err != nil {

@@ -77,7 +77,7 @@ func readIDs(ctx context.Context, list string, o resources.Options) (ids []strin
 		if err := ctx.Err(); err != nil {
 			return nil, "", err
 		}
-		id := strings.TrimSpace(strings.TrimPrefix(text.Text(), "\ufeff"))
+		id := strings.TrimSpace(strings.TrimPrefix(text.Text(), texts.Mark))
 		if !utf8.ValidString(id) || strings.Contains(id, "\x00") {
 			return nil, "", fault.WithFile(fault.New(fault.Unsupported, "ids", "line %d is no text in "+
 				"UTF-8: save the list as lines of UTF-8, .csv, .parquet or .json", number), file)

@@ -131,10 +131,9 @@ func (t *fileText) ofValue(value catalog.Value) (_ catalog.Value, err error) {
 	return value, err
 }
 
-// label returns the label in a file of text, without blanks around it and the mark of UTF-8 that programs on Windows
-// write.
+// label returns the label in a file of text, without blanks around it and a byte order mark.
 func label(text []byte) []byte {
-	return bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
+	return bytes.TrimSpace(bytes.TrimPrefix(text, []byte(texts.Mark)))
 }
 
 // textList is how texts are lists of strings: separated or, without a separator, as Python and JSON write lists.

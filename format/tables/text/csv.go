@@ -36,14 +36,11 @@ const csvStep = 1 << 20
 // stringType is the type of the values of a text before they are inferred.
 var stringType = tables.Type{Kind: tables.String}
 
-// utf8Mark is the byte order mark of UTF-8.
-const utf8Mark = "\xef\xbb\xbf"
-
 // utf8Start skips a byte order mark, and refuses other encodings than UTF-8.
 func utf8Start(in *bufio.Reader) error {
 	start, _ := in.Peek(4)
-	if bytes.HasPrefix(start, []byte(utf8Mark)) {
-		_, err := in.Discard(3)
+	if bytes.HasPrefix(start, []byte(texts.Mark)) {
+		_, err := in.Discard(len(texts.Mark))
 		return err
 	}
 	marked := bytes.HasPrefix(start, []byte("\xff\xfe")) || bytes.HasPrefix(start, []byte("\xfe\xff"))
@@ -122,7 +119,7 @@ func (w *words) Read(p []byte) (n int, err error) {
 // them, in whose place it then has tabs.
 func separated(in *bufio.Reader, isWords, blanks bool) (io.Reader, rune) {
 	start, _ := in.Peek(1 << 16)
-	start = bytes.TrimPrefix(start, []byte(utf8Mark))
+	start = bytes.TrimPrefix(start, []byte(texts.Mark))
 	line, rest, more := bytes.Cut(start[textguard.SeparatorLine(start):], []byte{'\n'})
 	for more && (isComment(line) || len(bytes.TrimSuffix(line, []byte{'\r'})) == 0) {
 		line, rest, more = bytes.Cut(rest, []byte{'\n'})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/format/tables/texts"
 	"github.com/chaski-eo/chaski/internal/budget"
 	"github.com/chaski-eo/chaski/internal/textguard"
 	"github.com/chaski-eo/chaski/source"
@@ -23,7 +24,7 @@ const (
 
 // isXML reports whether a text begins an element.
 func isXML(start []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(start, []byte(utf8Mark)), " \t\r\n"), []byte("<"))
+	return bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(start, []byte(texts.Mark)), " \t\r\n"), []byte("<"))
 }
 
 // element is an element that has begun.

@@ -21,6 +21,9 @@ const MaxList = 1 << 16
 // without quotes.
 const ToEnd = "+"
 
+// Mark is the byte order mark of UTF-8, with which some texts begin, of programs on Windows above all.
+const Mark = "\ufeff"
+
 // ValueColumn is the column of rows of JSON that are no objects.
 const ValueColumn = "value"
 
