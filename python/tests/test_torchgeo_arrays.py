@@ -34,25 +34,37 @@ class Arrays(XarrayDataset):
     filename_glob = "*.nc"
 
 
-def write(path: Path, column: int, row: int, kind: str, *, up: bool = False, res: float = 10.0):
-    """Writes two variables of three days, a part of which is missing."""
+def write(
+    path: Path,
+    column: int,
+    row: int,
+    kind: str,
+    *,
+    up: bool = False,
+    res: float = 10.0,
+    days: int = 3,
+):
+    """Writes two variables of some days, a part of which is missing."""
     r = np.random.default_rng(column)
     x = WEST + (column + np.arange(SIDE) + 0.5) * res
     y = NORTH - (row + np.arange(SIDE) + 0.5) * res
-    values = r.integers(1, 3000, (len(NAMES), 3, SIDE, SIDE)).astype("float64")
+    values = r.integers(1, 3000, (len(NAMES), days, SIDE, SIDE)).astype("float64")
     how = {"zlib": True, "chunksizes": (1, 32, 32)}
     how |= {"grid_mapping": "spatial_ref"} if kind != "nowhere" else {}
     if kind != "whole":
         values[:, :, 20:60, 30:80] = np.nan
     if kind == "packed":
         how |= {"dtype": "int16", "_FillValue": -1, "scale_factor": np.float32(0.5)}
+    elif kind == "offset":  # stored as floats of the dtype that xarray decodes
+        how |= {"dtype": "float32", "add_offset": np.float32(0.5)}
+        values = values.astype("float32")
     elif kind == "whole":
         values = values.astype("int16")
     else:
         values = values.astype("float32")
     variables = {n: (("time", "y", "x"), v) for n, v in zip(NAMES, values, strict=True)}
-    days = pd.date_range("2024-01-01", periods=3)
-    ds = xarray.Dataset(variables, coords={"time": days, "y": y, "x": x})
+    times = pd.date_range("2024-01-01", periods=days)
+    ds = xarray.Dataset(variables, coords={"time": times, "y": y, "x": x})
     ds = ds.rio.write_crs(32632) if kind != "nowhere" else ds
     ds = ds.isel(y=slice(None, None, -1)) if up else ds
     ds.to_netcdf(path, encoding={n: how for n in NAMES})
@@ -85,7 +97,7 @@ def same(theirs, ours) -> None:
         torch.testing.assert_close(ours[name], v, rtol=0, atol=0, equal_nan=True)
 
 
-@pytest.fixture(params=["whole", "floats", "packed", "nowhere", "up"])
+@pytest.fixture(params=["whole", "floats", "packed", "offset", "nowhere", "up"])
 def folder(request, tmp_path: Path) -> Path:
     up = request.param == "up"
     for i, at in enumerate([(0, 0), (64, 16)]):  # the second one overlaps the first one
@@ -120,6 +132,16 @@ def test_some_days_and_a_nodata_of_its_own(tmp_path: Path) -> None:
     day = slice(pd.Timestamp("2024-01-02"), pd.Timestamp("2024-01-03"), 1)
     for x, y, _ in windows(theirs, 8):
         same(sample(theirs, (x, y, day)), sample(ours, (x, y, day)))
+
+
+def test_files_of_other_days(tmp_path: Path) -> None:
+    """Of which xarray makes what it does: an error, or the days of the first file."""
+    for i, days in enumerate((3, 1, 2)):
+        write(tmp_path / f"{i}.nc", 40 * i, 0, "whole", days=days)
+    given = {"data_vars": NAMES, "res": 10.0}
+    theirs, ours = Arrays(tmp_path, **given), accelerate(Arrays(tmp_path, **given))
+    for window in windows(theirs, 12):
+        same(sample(theirs, window), sample(ours, window))
 
 
 def test_a_loop(folder: Path) -> None:

@@ -27,6 +27,7 @@ class Cube:
         count: the number of variables.
         dtypes: of the variables, as xarray decodes them.
         nodata: of the variables; None: they have none.
+        fills: where a mosaic has no pixels of a file.
         times: of the steps.
         stored: what files that one loader reads have in common.
         refused: says why it cannot be read any more.
@@ -57,7 +58,7 @@ class Cube:
         import rioxarray  # noqa: F401  (Dataset.rio)
         import xarray
 
-        self.path, self._names, self._source = path, tuple(names), source
+        self.path, self._names, self.source = path, tuple(names), source
         self.count = len(names)
         self.refused: Exception | None = None
         with xarray.open_dataset(path, decode_times=True, decode_coords="all") as file:
@@ -78,6 +79,8 @@ class Cube:
             for name in names if nodata is not None else ():
                 warped[name] = warped[name].rio.write_nodata(nodata)
             self.nodata = [warped[n].rio.nodata for n in names]
+            fills = self.nodata if nodata is None else [nodata] * len(names)
+            self.fills = [0 if f is None else f for f in fills]
         self.stored = tuple(self.dtypes), len(self.times), self._y.size, self._x.size
 
     def row(self, path: str) -> dict[str, str]:
@@ -125,49 +128,41 @@ class Cube:
         row = (bounds[3] - north) / abs(self._y.step)
         return round(row), round((self._x.edge(region.column) - bounds[0]) / self._x.step)
 
-    def read(self, region: Region) -> list[Raster] | None:
-        """Returns a region (t y x) of each variable, from the north, None if it is refused."""
-        pixels: list[Raster] | None = self._source.get(region, self)
-        return pixels
 
-
-def merged(
-    cubes: Sequence[Cube], bounds: Bounds, res: tuple[float, float], nodata: float | None
-) -> list[Raster] | None:
+def merged(cubes: Sequence[Cube], bounds: Bounds, res: tuple[float, float]) -> list[Raster] | None:
     """Returns what rioxarray merges of each variable, (t y x), None if it has to do it itself.
 
     Args:
-        cubes: alike in their variables and steps.
+        cubes: the later ones fill what the earlier ones leave.
         bounds: of a window, at pixels of all cubes.
         res: of the cubes.
-        nodata: of the mosaic; None: the one of each variable.
     """
-    fills = cubes[0].nodata if nodata is None else [nodata] * cubes[0].count
-    shape = len(cubes[0].times), *size_of(bounds, res)
-    out = [
-        np.full(shape, 0 if f is None else f, d)
-        for f, d in zip(fills, cubes[0].dtypes, strict=True)
-    ]
+    first = cubes[0]
+    if any((c.dtypes, len(c.times)) != (first.dtypes, len(first.times)) for c in cubes):
+        return None
+    shape = len(first.times), *size_of(bounds, res)
+    out = [np.full(shape, f, d) for f, d in zip(first.fills, first.dtypes, strict=True)]
     for cube in cubes:
         region = cube.asked(bounds)
         if cube.refused is not None:
             return None
         if region is None:
             continue
-        pixels = cube.read(region)
+        pixels = cube.source.get(region, cube)
         if pixels is None:
             return None
         row, column = cube.place(region, bounds)
-        for mosaic, part, fill, none in zip(out, pixels, fills, cube.nodata, strict=True):
+        for mosaic, part, fill, none in zip(out, pixels, first.fills, cube.nodata, strict=True):
             to = mosaic[:, row : row + region.height, column : column + region.width]
             gaps = np.isnan(part) if none != none else part == none
-            fill_up(to, part, np.False_ if none is None else gaps, fill or 0)
+            fill_up(to, part, np.False_ if none is None else gaps, fill)
     return out
 
 
 def _dtype(variable: Any) -> Any:
     """Returns the dtype of a field with the values that xarray decodes."""
-    if variable.dtype == variable.encoding.get("dtype") and "scale_factor" not in variable.encoding:
+    packed = variable.encoding.keys() & {"scale_factor", "add_offset"}
+    if variable.dtype == variable.encoding.get("dtype") and not packed:
         return "native"
     if variable.dtype != np.float32:
         raise UnsupportedError(f"their numbers are decoded as {variable.dtype}")

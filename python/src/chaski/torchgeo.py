@@ -321,7 +321,7 @@ class _Arrays(_Leaf):
         bounds, res = (x.start, y.start, x.stop, y.stop), (abs(x.step), abs(y.step))
         made = None
         if None not in cubes and res == tuple(map(abs, self.res)):
-            made = merged_cubes(cubes, bounds, res, self.nodata)
+            made = merged_cubes(cubes, bounds, res)
         if made is None:
             theirs: Any = super()
             return theirs._merge_files(filepaths, index, out_crs)
